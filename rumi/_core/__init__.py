@@ -1,0 +1,40 @@
+"""The one gate between Python and the compiled kernels.
+
+Everything below is memory-safe and holds no policy: it checks what it is
+given, releases the GIL where it can and raises the errors of `rumi.errors`.
+Python code imports compiled names from here and from nowhere else.
+"""
+
+import sys
+
+if sys.byteorder != "little":
+    raise ImportError("rumi reads little-endian words in place and needs a little-endian machine")
+
+from rumi._core.bits import pack, unpack
+from rumi._core.decode import (
+    Counter,
+    Decoder,
+    Store,
+    Target,
+    environment,
+    openzl_reason,
+    set_geozl,
+)
+from rumi._core.header import BlobHeader, frame_data_offset, serialise
+from rumi._core.plan import Plan
+
+__all__ = [
+    "BlobHeader",
+    "Counter",
+    "Decoder",
+    "Plan",
+    "Store",
+    "Target",
+    "environment",
+    "frame_data_offset",
+    "openzl_reason",
+    "pack",
+    "serialise",
+    "set_geozl",
+    "unpack",
+]

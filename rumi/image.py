@@ -1,0 +1,298 @@
+"""One file as an object: shape, georeferencing, and pixels by index."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rumi import georef
+from rumi._core import Plan
+from rumi._generated import constants
+from rumi.container import read_container
+from rumi.errors import CodecError, FormatError, StaleHeaderError
+from rumi.header import as_header
+from rumi.read import blame_stale_header, check_size, execute, output_target
+from rumi.source import handles, is_path, open_source, source_name
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from pyproj import CRS
+
+    from rumi._core import Store
+    from rumi.georef import Georeferencing, Transform
+    from rumi.header import Header
+    from rumi.source import Identity, SourceLike
+
+__all__ = ["Image", "open_image"]
+
+
+def open_image(source: SourceLike, header: Header | bytes | None = None) -> Image:
+    """Open an image.
+
+    Parameters
+    ----------
+    source : path or bytes-like
+        The file, or its contents.
+    header : Header or bytes-like, optional
+        With it nothing is read until it is needed; without it the index is read
+        and checked now.
+
+    Returns
+    -------
+    Image
+
+    Raises
+    ------
+    RumiError
+        If the header or the file breaks the specification.
+    OSError
+        If the file cannot be read.
+    """
+    return Image(source, header)
+
+
+class Image:
+    """One rumi file: an image of shape (bands, height, width).
+
+    Parameters
+    ----------
+    source : path or bytes-like
+        The file, or its contents.
+    header : Header or bytes-like, optional
+        The file's header; rebuilt from the file where absent.
+
+    Notes
+    -----
+    Safe to use from many threads. Pickles as its source and header and opens
+    again where it is used. Reads what the file was when first opened, or raises
+    StaleHeaderError: a file replaced meanwhile is never mixed in.
+    """
+
+    __slots__ = ("_georeferencing", "_identity", "_source", "header")
+
+    def __init__(self, source: SourceLike, header: Header | bytes | None = None) -> None:
+        self._source = os.fspath(source) if is_path(source) else source
+        self._identity: Identity | None = None
+        self._georeferencing: Georeferencing | None = None
+        self.header: Header
+        if header is not None:
+            self.header = as_header(header)
+            return
+        container = read_container(self._open(checked=False))
+        self.header = container.header
+        self._georeferencing = container.georeferencing
+
+    @property
+    def name(self) -> str:
+        """What errors call the source."""
+        return source_name(self._source)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Bands, height and width in pixels."""
+        return self.header.shape
+
+    @property
+    def ndim(self) -> int:
+        """Always 3."""
+        return 3
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy type of a sample."""
+        return self.header.dtype
+
+    @property
+    def georeferencing(self) -> Georeferencing:
+        """CRS, transform and raster type; 160 bytes are read at first need."""
+        if self._georeferencing is None:
+            source = self._open()
+            start = self.header.base_frame_offset - constants.GEOREFERENCING_SIZE
+            data = source.read(start, constants.GEOREFERENCING_SIZE)
+            split = constants.MODEL_TRANSFORMATION_SIZE
+            try:
+                self._georeferencing = georef.decode(data[:split], data[split:], where=self.name)
+            except FormatError as error:
+                blame_stale_header(source, self.header, error)
+                raise
+        return self._georeferencing
+
+    @property
+    def epsg(self) -> int | None:
+        """EPSG code, None without georeferencing."""
+        return self.georeferencing.epsg
+
+    @property
+    def crs(self) -> CRS | None:
+        """CRS of pyproj, None without georeferencing."""
+        if self.epsg is None:
+            return None
+        from pyproj import CRS
+
+        return CRS.from_epsg(self.epsg)
+
+    @property
+    def transform(self) -> Transform | None:
+        """Corner-based ``(a, b, c, d, e, f)`` in CRS units, None without georeferencing."""
+        return self.georeferencing.transform
+
+    @property
+    def raster_type(self) -> str:
+        """What a sample stands for, "area" or "point"."""
+        return self.georeferencing.raster_type
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float] | None:
+        """Left, bottom, right and top in CRS units, None without georeferencing."""
+        transform = self.transform
+        if transform is None:
+            return None
+        return georef.bounds(transform, self.shape[1], self.shape[2])
+
+    def read(
+        self, *, bands: Any = None, window: Any = None, out: Any = None, threads: int | None = None
+    ) -> NDArray[Any]:
+        """Read a window; arguments, result and errors as of `rumi.read`."""
+        plan = Plan(self.header, bands, window)
+        array, target = output_target(plan, out)
+        source = self._open()
+        try:
+            execute(plan, source, target, threads=threads)
+        except (CodecError, FormatError) as error:
+            blame_stale_header(source, self.header, error)
+            raise
+        return array if out is None else out
+
+    def __getitem__(self, key: Any) -> NDArray[Any]:
+        """Read ``image[bands, rows, cols]``.
+
+        Integers drop their axis as in NumPy; bands may be a sequence. Slices
+        may have a positive step. Unlike NumPy, negative and out-of-range bounds
+        are refused rather than wrapped or clamped.
+
+        Raises
+        ------
+        TypeError
+            If an index is a bool, a float or of no known kind.
+        IndexError
+            If it is outside the image, or there are too many.
+        ValueError
+            If a slice selects nothing or has a step below 1.
+        """
+        bands, rows, cols = _split_key(key)
+        row = _axis(rows, self.shape[1], "row")
+        col = _axis(cols, self.shape[2], "column")
+        window = (row.start, col.start, row.stop - row.start, col.stop - col.start)
+        array = self.read(bands=bands, window=window)
+        if row.step > 1 or col.step > 1:
+            array = array[:, :: row.step, :: col.step].copy()
+        drop = tuple(
+            axis
+            for axis, dropped in enumerate((_is_integer(bands), row.single, col.single))
+            if dropped
+        )
+        return array.squeeze(axis=drop) if drop else array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Read the whole image.
+
+        Raises
+        ------
+        ValueError
+            If ``copy=False``: pixels are always decoded into new memory.
+        """
+        if copy is False:
+            raise ValueError("reading an image always makes a new array")
+        array = self.read()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        """Read the whole image and export it through DLPack."""
+        return self.read().__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Name the device of `__dlpack__`: host memory."""
+        return 1, 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the source and the header, no handle."""
+        return type(self), (self._source, self.header)
+
+    def __repr__(self) -> str:
+        """Show name, shape, sample type and frames; reads nothing."""
+        bands, height, width = self.shape
+        return (
+            f"<rumi.Image {self.name!r} {bands} x {height} x {width} "
+            f"{self.header.encoding.dtype_name}, {self.header.unit} frames>"
+        )
+
+    def _open(self, *, checked: bool = True) -> Store:
+        """Return the opened source, the same file as at the first time."""
+        if not is_path(self._source):
+            source = open_source(self._source)
+        else:
+            source = handles.open(self._source, self._identity)
+        identity = source.identity
+        if self._identity is None:
+            if checked:
+                check_size(source, self.header)
+            self._identity = identity
+        elif identity != self._identity:
+            raise StaleHeaderError(
+                f"{self.name}: the file was replaced since it was opened; open it again"
+            )
+        return source
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    start: int
+    stop: int
+    step: int
+    single: bool
+
+
+def _is_integer(value: Any) -> bool:
+    return getattr(value, "ndim", 0) == 0 and hasattr(value, "__index__")
+
+
+def _split_key(key: Any) -> tuple[Any, Any, Any]:
+    """Return the selectors of the three axes, with the ellipsis filled in."""
+    parts = list(key) if isinstance(key, tuple) else [key]
+    if sum(part is Ellipsis for part in parts) > 1:
+        raise IndexError("an index has at most one ellipsis")
+    if not any(part is Ellipsis for part in parts):
+        parts.append(Ellipsis)
+    position = next(i for i, part in enumerate(parts) if part is Ellipsis)
+    fill = 3 - (len(parts) - 1)
+    if fill < 0:
+        raise IndexError(f"an image has 3 axes, found {len(parts) - 1} indices")
+    parts[position : position + 1] = [slice(None)] * fill
+    return parts[0], parts[1], parts[2]
+
+
+def _axis(selector: Any, size: int, name: str) -> _Axis:
+    """Return the extent that a row or column selector covers."""
+    if isinstance(selector, slice):
+        start = 0 if selector.start is None else _bound(selector.start, size, name)
+        stop = size if selector.stop is None else _bound(selector.stop, size, name)
+        step = 1 if selector.step is None else _bound(selector.step, None, f"{name} step")
+        if start >= stop or step < 1:
+            raise ValueError(
+                f"{name} slice {start}:{stop}:{step} selects nothing of {size} or runs backwards"
+            )
+        return _Axis(start, stop, step, single=False)
+    position = _bound(selector, size - 1, name)
+    return _Axis(position, position + 1, 1, single=True)
+
+
+def _bound(value: Any, limit: int | None, name: str) -> int:
+    if isinstance(value, bool) or not _is_integer(value):
+        raise TypeError(f"a {name} index is an integer or a slice, found {type(value).__name__}")
+    number: int = value.__index__()
+    if limit is not None and not 0 <= number <= limit:
+        raise IndexError(f"{name} {number} is outside 0..{limit}")
+    return number
