@@ -14,6 +14,7 @@ DEBUG = os.environ.get("RUMI_DEBUG", "") not in ("", "0")
 DIRECTIVES = {
     "language_level": 3,
     "binding": True,
+    "auto_pickle": False,
     "embedsignature": False,
     "freethreading_compatible": False,
     "boundscheck": DEBUG,

@@ -44,7 +44,7 @@ def _library() -> ctypes.CDLL | None:
         try:
             library = ctypes.CDLL(os.fspath(path))
             addresses = [
-                ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
+                ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value or 0
                 for symbol in (_DECOMPRESS, _FRAME_SIZE)
             ]
         except (OSError, AttributeError):

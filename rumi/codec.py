@@ -35,7 +35,18 @@ from rumi.errors import CodecError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["FRAME_VERSION", "FrameEncoder", "Recipe", "candidates", "choose", "parse"]
+    from rumi.encodings import Encoding
+
+__all__ = [
+    "FRAME_VERSION",
+    "Codec",
+    "FrameEncoder",
+    "Recipe",
+    "candidates",
+    "choose",
+    "parse",
+    "resolve",
+]
 
 # OpenZL's frame format version, pinned for every frame rumi writes.
 FRAME_VERSION = 24
@@ -178,12 +189,78 @@ class FrameEncoder:
         """
         numbers = samples.reshape(-1).view(self._dtype)
         try:
-            return self._context.compress([openzl.Input(openzl.Type.Numeric, numbers)])
+            frame: bytes = self._context.compress([openzl.Input(openzl.Type.Numeric, numbers)])
         except RuntimeError as error:
             raise CodecError(
                 f"OpenZL cannot compress {numbers.size} numbers of {numbers.itemsize} bytes with "
                 f"{self.recipe}: {openzl_reason(error)}"
             ) from error
+        return frame
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """What a write uses: a recipe for numbers of one width. Picklable.
+
+    Attributes
+    ----------
+    name : str
+        As `resolve` reads it.
+    width : {1, 2, 4, 8}
+        Bytes of one number.
+    lossy : bool
+        Whether frames decode to something near their samples only.
+    needs_geozl : bool
+        Whether reading needs geozl.
+    releases_gil : bool
+        Whether threads compress at the same time.
+    picklable : bool
+        Whether another process can make the same encoder.
+    """
+
+    name: str
+    width: int
+    lossy: bool = False
+    needs_geozl: bool = False
+    releases_gil: bool = False
+    picklable: bool = True
+
+    def encoder(self) -> FrameEncoder:
+        """Return a new encoder, for one thread."""
+        return FrameEncoder(parse(self.name), self.width)
+
+
+def resolve(
+    codec: Any,
+    encoding: Encoding,
+    samples: Callable[[], Sequence[NDArray[Any]]],
+    *,
+    error: float | str | None = None,
+) -> Codec:
+    """Return the codec that a write uses.
+
+    Parameters
+    ----------
+    codec : str
+        "auto" or a recipe.
+    encoding : Encoding
+        Of the image.
+    samples : callable
+        Returns frames of the image, as unsigned numbers; called for "auto" only.
+    error : float or str, optional
+        Largest error of a near-lossless recipe.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no such codec.
+    """
+    if error is not None:
+        raise ValueError("error goes with a geozl: recipe")
+    width = encoding.element_width
+    if codec == "auto":
+        return Codec(choose(samples(), width), width)
+    return Codec(str(parse(codec)), width)
 
 
 def candidates(width: int) -> tuple[str, ...]:
@@ -191,7 +268,7 @@ def candidates(width: int) -> tuple[str, ...]:
     return tuple(name for name, speeds in _SPEED.items() if width in speeds)
 
 
-def choose(samples: Sequence[NDArray[Any]], width: int) -> Recipe:
+def choose(samples: Sequence[NDArray[Any]], width: int) -> str:
     """Pick the candidate that makes the samples fastest to fetch and decode.
 
     Parameters
@@ -203,21 +280,17 @@ def choose(samples: Sequence[NDArray[Any]], width: int) -> Recipe:
 
     Returns
     -------
-    Recipe
-        The least ``compressed bytes / fetch rate + bytes / decode speed``;
-        the same for the same samples, always.
+    str
+        The recipe of least ``compressed bytes / fetch rate + bytes / decode
+        speed``; the same for the same samples, always.
     """
     raw = sum(sample.nbytes for sample in samples)
-    best: tuple[float, str] | None = None
+    costs = []
     for name in candidates(width):
         encoder = FrameEncoder(parse(name), width)
         size = sum(len(encoder.encode(sample)) for sample in samples)
-        cost = size / _FETCH_RATE + raw / _SPEED[name][width]
-        if best is None or (cost, name) < best:
-            best = (cost, name)
-    if best is None:
-        raise ValueError(f"expected numbers of 1, 2, 4 or 8 bytes, found {width}")
-    return parse(best[1])
+        costs.append((size / _FETCH_RATE + raw / _SPEED[name][width], name))
+    return min(costs)[1]
 
 
 def _build(compressor: Any, chain: Sequence[str], recipe: Recipe, width: int) -> Any:

@@ -199,9 +199,9 @@ def _refuse_ordinary_bigtiff(first: bytes, name: str) -> None:
     if count != len(expected) or extra:
         missing = [tag for tag in expected if tag not in tags]
         raise FormatError(
-            f"{name}: the IFD must hold exactly the {len(expected)} tags of the rumi profile, found "
-            f"{count} entries (extra tags {extra[:8]}, missing tags {missing}); an ordinary GeoTIFF "
-            "converts with `rumi convert`"
+            f"{name}: the IFD must hold exactly the {len(expected)} tags of the rumi profile, "
+            f"found {count} entries (extra tags {extra[:8]}, missing tags {missing}); an ordinary "
+            "GeoTIFF converts with `rumi convert`"
         )
 
 

@@ -19,13 +19,21 @@ from rumi.errors import UnsupportedError
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = ["ENCODINGS", "Encoding", "from_dtype", "from_pair"]
+__all__ = ["ENCODINGS", "Encoding", "from_dtype", "from_pair", "number_dtype"]
 
 # Complex samples that NumPy has no scalar type for: two named components.
 _COMPONENTS = {
     "complex_int16": "<i2",
     "complex_int32": "<i4",
     "complex_float16": "<f2",
+}
+
+_NUMBERS: dict[int, type[np.generic]] = {
+    1: np.uint8,
+    2: np.uint16,
+    4: np.uint32,
+    8: np.uint64,
+    16: np.complex128,
 }
 
 
@@ -76,11 +84,21 @@ class Encoding:
         """Width in bytes of the Numeric elements of a frame: OpenZL has none of 16."""
         return min(self.itemsize, 8)
 
+    @property
+    def number_dtype(self) -> np.dtype[Any]:
+        """NumPy type of a sample's bits: an unsigned number of its size, 16 bytes as complex."""
+        return number_dtype(self.itemsize)
+
 
 ENCODINGS: tuple[Encoding, ...] = tuple(Encoding(*row) for row in constants.ENCODINGS)
 
 _BY_PAIR = {(e.sample_format, e.bits_per_sample): e for e in ENCODINGS}
 _BY_DTYPE_NAME = {e.dtype_name: e for e in ENCODINGS}
+
+
+def number_dtype(itemsize: int) -> np.dtype[Any]:
+    """Return the NumPy type of the bits of a sample of 1, 2, 4, 8 or 16 bytes."""
+    return np.dtype(_NUMBERS[itemsize])
 
 
 def from_pair(sample_format: int, bits_per_sample: int) -> Encoding:
@@ -144,4 +162,5 @@ def _numpy_dtype(name: str) -> np.dtype[Any]:
         raise UnsupportedError(
             f"samples of type {name} need the ml_dtypes package: pip install 'rumi[ml]'"
         ) from error
-    return np.dtype(getattr(ml_dtypes, name))
+    found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+    return found

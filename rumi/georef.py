@@ -180,7 +180,8 @@ def normalise_crs(value: Any) -> int | None:
         )
     if hasattr(value, "to_wkt"):
         return _in_range(_code_of_object(value))
-    raise TypeError(f"crs: expected None, int, 'EPSG:n' or a CRS, found {type(value).__name__}")
+    forms = "None, an integer, 'EPSG:n' or a CRS object with to_wkt()"
+    raise TypeError(f"crs: expected {forms}, found {type(value).__name__}")
 
 
 def _in_range(code: int) -> int:
@@ -199,7 +200,8 @@ def _code_of_object(value: Any) -> int:
     except (exceptions.CRSError, ValueError) as error:  # rasterio's own CRSError is a ValueError
         raise UnsupportedError(f"crs: {type(value)} is not one complete CRS: {error}") from error
     declared = crs.to_json_dict().get("id", {})
-    authority, number = declared.get("authority", "no authority"), declared.get("code")
+    authority, number = declared.get("authority"), declared.get("code")
+    label = f"{authority}:{number}" if declared else "of no authority"
     code = crs.to_epsg(min_confidence=100) or (number if authority == "EPSG" else None)
     stated = value.to_authority() if code and hasattr(value, "to_authority") else None
     if code is None:
@@ -211,8 +213,8 @@ def _code_of_object(value: Any) -> int:
     else:
         return int(code)
     raise UnsupportedError(
-        f"crs: {crs.name!r} ({crs.type_name}, {authority}:{number}): {reason}, or give the "
-        f"code you know to be right as an integer; {_WAY_OUT}"
+        f"crs: {crs.name!r} ({crs.type_name}, {label}): {reason}, or give the code you know to be "
+        f"right as an integer; {_WAY_OUT}"
     )
 
 

@@ -138,7 +138,8 @@ class Header(BlobHeader):
         """
         if self.cached_dtype is None:
             self.cached_dtype = self.encoding.dtype
-        return self.cached_dtype
+        found: np.dtype[Any] = self.cached_dtype
+        return found
 
     @property
     def unit(self) -> str:

@@ -7,7 +7,7 @@ read, and the only question asked of a local file is its size.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from rumi import backends, workers
 from rumi._core import Counter, Plan, Store, Target
 from rumi._generated import constants
 from rumi.container import read_container
+from rumi.encodings import number_dtype
 from rumi.errors import CodecError, FormatError, RumiError, StaleHeaderError, UnsupportedError
 from rumi.header import Header, as_header
 from rumi.source import open_source
@@ -32,8 +33,6 @@ _PARALLEL_BYTES = 1 << 19
 # A file whose first frame OpenZL's binding cannot decode needs geozl, and so, most
 # likely, does the next file. One fresh header in this many tries the binding again.
 _RETRY_EVERY = 16
-
-_NUMBERS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 
 # NumPy's own scalar types have type numbers below this; only they export a buffer.
 _FIRST_USER_TYPE = 24
@@ -199,7 +198,8 @@ def output_target(plan: Plan, out: Any) -> tuple[NDArray[Any], Target]:
     ValueError
         If it has another shape, or is read-only.
     """
-    dtype = plan.header.dtype
+    # Plans are made from headers of this package's own class.
+    dtype = cast(Header, plan.header).dtype
     if out is None:
         array = np.empty(plan.shape, dtype)
     else:
@@ -217,7 +217,7 @@ def array_target(array: NDArray[Any]) -> Target:
     """Return the kernels' view of an array of any sample type."""
     itemsize = array.dtype.itemsize
     if array.dtype.num >= _FIRST_USER_TYPE or array.dtype.kind == "V":
-        array = array.view(_NUMBERS[itemsize])
+        array = array.view(number_dtype(itemsize))
     return Target(array, itemsize)
 
 

@@ -114,6 +114,7 @@ def as_gdal_sees(matrix: bytes, keys: bytes, path: Any) -> Iterator[DatasetReade
         (Georeferencing(), UNDEFINED_MATRIX, NO_AREA_KEYS),
         (Georeferencing(None, None, "point"), UNDEFINED_MATRIX, NO_POINT_KEYS),
     ],
+    ids=["projected-area", "projected-point", "geographic", "none-area", "none-point"],
 )
 def test_known_bytes(value: Georeferencing, matrix: bytes, keys: bytes) -> None:
     assert encode(value) == (matrix, keys)
@@ -349,7 +350,7 @@ def test_kind_as_gdal_sees_it(epsg: int, tmp_path: Any) -> None:
         (5703, "Vertical CRS"),
         (4978, "Geocentric CRS"),
         (4979, r"Geographic 3D CRS.*horizontal part is EPSG:4326"),
-        (9895, "Projected CRS of dimension 3"),
+        (9895, "Projected CRS of dimension 3|not defined by the EPSG registry"),
         (5800, "Engineering CRS|not defined by the EPSG registry"),
         (1024, "not defined by the EPSG registry"),
         (7030, "not defined by the EPSG registry"),
@@ -482,6 +483,15 @@ def test_crs_objects_that_are_not_exactly_epsg(value: Any, text: str) -> None:
     with pytest.raises(UnsupportedError, match=text) as error:
         normalise_crs(value)
     assert "\n" not in str(error.value)
+
+
+def test_crs_object_without_a_definition_is_not_believed() -> None:
+    class Claim:
+        def to_epsg(self) -> int:
+            return 32618
+
+    with pytest.raises(TypeError, match=r"a CRS object with to_wkt\(\), found Claim"):
+        normalise_crs(Claim())
 
 
 def test_crs_that_gdal_swapped_is_refused() -> None:
@@ -658,6 +668,7 @@ def test_decode_does_not_need_pyproj(monkeypatch: pytest.MonkeyPatch) -> None:
     assert decode(UTM_POINT_MATRIX, UTM_POINT_KEYS).epsg == 32618
     assert encode(Georeferencing()) == (UNDEFINED_MATRIX, NO_AREA_KEYS)
     assert normalise_crs("EPSG:32618") == 32618
+    georef.crs_kind.cache_clear()
     with pytest.raises(ImportError):
         georef.crs_kind(26918)
 

@@ -43,7 +43,7 @@ cdef uint64_t residual_sum(
     mask = (<uint64_t> 1 << bits) - 1
     fast = _fast_stop(size, start, stop, bits)
     lo = start * <uint64_t> bits
-    for index in range(start, fast):
+    for _ in range(start, fast):
         memcpy(&word, packed + (lo >> 3), 8)
         total += (word >> (lo & 7)) & mask
         lo += <uint64_t> bits
@@ -68,7 +68,7 @@ cdef Scan residual_scan(
     mask = (<uint64_t> 1 << bits) - 1
     fast = _fast_stop(size, start, stop, bits)
     lo = start * <uint64_t> bits
-    for index in range(start, fast):
+    for _ in range(start, fast):
         memcpy(&word, packed + (lo >> 3), 8)
         value = (word >> (lo & 7)) & mask
         total += value
@@ -119,7 +119,9 @@ def unpack(
     if not 0 <= bits <= 32:
         raise ValueError(f"bits must be 0 to 32, found {bits}")
     if bits and size < (n * bits + 7) // 8:
-        raise ValueError(f"{n} residuals of {bits} bits need {(n * bits + 7) // 8} bytes, found {size}")
+        raise ValueError(
+            f"{n} residuals of {bits} bits need {(n * bits + 7) // 8} bytes, found {size}"
+        )
     if n == 0:
         return
     if bits == 0:

@@ -10,6 +10,7 @@ The size of every frame is checked before and after decoding against the tile
 it stands for; what a frame declares is never used to allocate.
 """
 
+cimport cython
 from cpython.buffer cimport (
     PyBUF_FORMAT, PyBUF_SIMPLE, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release,
     PyObject_GetBuffer,
@@ -237,6 +238,7 @@ cdef bint _too_wide(const char* samples, int64_t size, int bits) noexcept nogil:
 
 # -- where bytes come from and go to ---------------------------------------------
 
+@cython.final
 cdef class Target:
     """Writable memory of shape (B, H, W) or (N, B, H, W), any strides.
 
@@ -294,6 +296,7 @@ cdef class Target:
         return 0
 
 
+@cython.final
 cdef class Store:
     """Bytes of one file: a descriptor read by position, or memory.
 
@@ -445,12 +448,13 @@ def openzl_reason(error):
         if line.startswith("Custom decoder transform"):
             return line.rstrip("!")
     for line in text.splitlines():
-        label, _, reason = line.partition("OpenZL error string: ")
+        _, _, reason = line.partition("OpenZL error string: ")
         if reason:
             return reason.strip()
     return text.strip().splitlines()[0] if text.strip() else "no reason given"
 
 
+@cython.final
 cdef class Counter:
     """The next frame nobody has taken; shared by the threads of one read."""
 
@@ -461,6 +465,7 @@ cdef class Counter:
         rumi_take(&self._next, <int64_t> 1 << 62)
 
 
+@cython.final
 cdef class Decoder:
     """The decoding state of one thread.
 
@@ -504,7 +509,7 @@ cdef class Decoder:
         elif backend != "geozl":
             raise ValueError(f"backend is 'openzl' or 'geozl', found {backend!r}")
         elif _geozl_decompress == NULL:
-            raise UnsupportedError("the geozl backend is not installed: pip install 'rumi[geozl]'")
+            raise UnsupportedError("geozl is not installed: pip install 'rumi[geozl]'")
 
     def __dealloc__(self):
         free(self._samples)

@@ -5,6 +5,7 @@ route (arrays, Torch, xarray, remote) refuses the same input with the same
 words. Work and memory are proportional to the frames touched.
 """
 
+cimport cython
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free, malloc
 
@@ -68,6 +69,7 @@ cdef list _band_list(bands, int64_t count):
     return selected
 
 
+@cython.final
 cdef class Plan:
     """The frames that one window of one selection of bands needs.
 

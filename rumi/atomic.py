@@ -1,0 +1,77 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+__all__ = ["TEMPORARY_SUFFIX", "atomic_file"]
+
+# What a killed writer leaves behind is told from a file by its name.
+TEMPORARY_SUFFIX = ".rumi-tmp"
+
+_BUFFER = 1 << 20
+
+
+@contextmanager
+def atomic_file(path: bytes) -> Iterator[BinaryIO]:
+    """Write a file that appears whole or not at all.
+
+    Yields a temporary file in the folder of `path`. When the block ends it is
+    flushed to the disk and renamed; when the block raises, whatever the
+    exception, it is removed and the old file stays.
+
+    Parameters
+    ----------
+    path : bytes
+        File system path. Of a symbolic link, the file it points to is replaced.
+
+    Raises
+    ------
+    ValueError
+        If `path` exists and is no regular file.
+    OSError
+        If writing or renaming fails.
+    """
+    target = os.path.realpath(path)
+    if os.path.exists(target) and not os.path.isfile(target):
+        raise ValueError(
+            f"{os.fsdecode(path)}: expected a regular file or none, found another kind"
+        )
+    folder, base = os.path.split(target)
+    token = secrets.token_hex(4).encode()
+    # Cut so that the temporary's name is no longer than the file system allows.
+    temporary = os.path.join(
+        folder, b"." + base[:200] + b"." + token + os.fsencode(TEMPORARY_SUFFIX)
+    )
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb", buffering=_BUFFER) as file:
+            if os.path.exists(target):
+                os.fchmod(file.fileno(), os.stat(target).st_mode & 0o7777)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    _sync_folder(folder)
+
+
+def _sync_folder(folder: bytes) -> None:
+    """Make a rename survive a power cut, where the file system can."""
+    try:
+        descriptor = os.open(folder or b".", os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        # The file is in place; some file systems cannot flush a folder.
+        return
+    finally:
+        os.close(descriptor)
