@@ -20,7 +20,7 @@ from rumi.errors import (
 from rumi.header import Header
 from rumi.image import Image
 from rumi.image import open_image as open
-from rumi.read import read
+from rumi.read import read, read_many
 from rumi.write import write
 
 __all__ = [
@@ -37,5 +37,6 @@ __all__ = [
     "index",
     "open",
     "read",
+    "read_many",
     "write",
 ]

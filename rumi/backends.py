@@ -1,13 +1,16 @@
 """The two decoders: OpenZL's binding, and geozl where it is installed.
 
-The binding decodes every built-in graph but holds the GIL. geozl's shared
-library also decodes its own spatial predictors and runs without the GIL; it is
-loaded by path, without importing the package.
+The binding decodes every built-in graph and keeps its context from frame to
+frame, but holds the GIL. geozl's shared library runs without the GIL and scales
+with threads, but sets up a context for each frame; it is loaded by path,
+without importing the package. geozl's own predictors are decoded by either:
+the library knows them, and the binding is taught them when it first meets one.
 """
 
 from __future__ import annotations
 
 import ctypes
+import importlib
 import importlib.util
 import os
 import threading
@@ -18,7 +21,7 @@ from pathlib import Path
 from rumi._core import Decoder, environment, set_geozl
 from rumi.errors import UnsupportedError
 
-__all__ = ["ENVIRONMENT_VARIABLE", "decoder", "geozl_available", "requested", "versions"]
+__all__ = ["ENVIRONMENT_VARIABLE", "decoder", "geozl_available", "requested", "teach", "versions"]
 
 ENVIRONMENT_VARIABLE = "RUMI_BACKEND"
 _ENVIRONMENT_VARIABLE = os.fsencode(ENVIRONMENT_VARIABLE)
@@ -85,7 +88,13 @@ def requested() -> str:
 
 
 def decoder(backend: str) -> Decoder:
-    """Return this thread's decoder of a backend, made at first need."""
+    """Return this thread's decoder of a backend, made at first need.
+
+    Parameters
+    ----------
+    backend : {"auto", "openzl", "geozl"}
+        "auto" is the binding, which `teach` may extend.
+    """
     found: Decoder | None = getattr(_local, backend, None)
     if found is None:
         if backend == "geozl":
@@ -93,6 +102,21 @@ def decoder(backend: str) -> Decoder:
         found = Decoder(backend)
         setattr(_local, backend, found)
     return found
+
+
+def teach(decoder: Decoder) -> bool:
+    """Teach geozl's codecs to a decoder of "auto".
+
+    Returns
+    -------
+    bool
+        False where that is no help: it knows them, or may not, or geozl is absent.
+    """
+    if decoder.backend != "auto" or decoder.taught or not geozl_available():
+        return False
+    geozl = importlib.import_module("geozl")
+    decoder.teach(geozl.register_decoders)
+    return True
 
 
 def versions() -> dict[str, str | None]:

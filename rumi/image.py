@@ -12,9 +12,9 @@ from rumi import georef
 from rumi._core import Plan
 from rumi._generated import constants
 from rumi.container import read_container
+from rumi.engine import blame_stale_header, check_size, execute, output_target
 from rumi.errors import CodecError, FormatError, StaleHeaderError
 from rumi.header import as_header
-from rumi.read import blame_stale_header, check_size, execute, output_target
 from rumi.source import handles, is_path, open_source, source_name
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ Window: TypeAlias = tuple[int, int, int, int]
 Limits: TypeAlias = list[tuple[float, float]]
 
 # Percentiles that become black and white: the tails are clouds, roofs and shadows.
-_PERCENTILES = (1.0, 99.0)
+_PERCENTILES = (2.0, 98.0)
 
 _BACKGROUND = (17, 21, 28)
 _TEXT = (226, 232, 240)
@@ -159,7 +159,7 @@ def draw_frames(
                 draw.line(line, fill=_HALO, width=3)
                 draw.line(line, fill=_LINE, width=1)
         if labels:
-            lines = (f"{row}, {col}", _bytes(_cell_size(header, row, col)))
+            lines = (f"row {row}, col {col}", _bytes(_cell_size(header, row, col)))
             _label(draw, font, lines, (left, top, right, bottom))
 
 
@@ -303,14 +303,14 @@ def _captions(image: Image, window: Window) -> tuple[str, str]:
     """Say below each half of a figure what it shows."""
     header = image.header
     bands, height, width = header.shape
-    positions = sum(1 for _ in _cells(header, window, 1))
-    fetched = sum(_cell_size(header, row, col) for row, col, _ in _cells(header, window, 1))
-    tile_height, tile_width = header.tile_shape
+    tile = " x ".join(map(str, header.tile_shape))
+    frames = header.ranges(window=window)[1]
     return (
-        f"{bands} x {height} x {width} {header.encoding.dtype_name} in {header.frame_count} "
-        f"{header.unit} frames of {tile_height} x {tile_width}",
-        f"chip {window[2]} x {window[3]} at row {window[0]}, column {window[1]}: "
-        f"{positions} grid positions, {_bytes(fetched)} of {_bytes(header.file_size)}",
+        f"{bands} x {height} x {width} {header.encoding.dtype_name}\n"
+        f"{header.frame_count} {header.unit} frames of {tile}, {_bytes(header.file_size)}",
+        f"chip of {window[2]} x {window[3]} at row {window[0]}, column {window[1]}\n"
+        f"{frames.size} frames, {_bytes(int(frames.sum()))}, found with a header blob of "
+        f"{len(bytes(header))} bytes",
     )
 
 
@@ -321,15 +321,15 @@ def _side_by_side(
     font, small = _font(pillow, _FONT_SIZE + 3), _font(pillow, _FONT_SIZE - 1)
     head = 2 * _MARGIN + _FONT_SIZE if title else _MARGIN
     width = sum(part.width for part in parts) + _MARGIN * (len(parts) + 1)
-    height = head + max(part.height for part in parts) + 2 * _MARGIN
+    height = head + max(part.height for part in parts) + 3 * _MARGIN
     figure = pillow.Image.new("RGB", (width, height), _BACKGROUND)
     draw = pillow.ImageDraw.Draw(figure)
     draw.text((_MARGIN, _MARGIN), title, font=font, fill=_TEXT, anchor="lt")
     left = _MARGIN
     for part, caption in zip(parts, captions, strict=True):
         figure.paste(part, (left, head))
-        draw.text(
-            (left, head + part.height + 10), caption, font=small, fill=_FAINT_TEXT, anchor="lt"
+        draw.multiline_text(
+            (left, head + part.height + 10), caption, font=small, fill=_FAINT_TEXT, spacing=6
         )
         left += part.width + _MARGIN
     return figure

@@ -7,40 +7,41 @@ read, and the only question asked of a local file is its size.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from rumi import backends, workers
-from rumi._core import Counter, Plan, Store, Target
-from rumi._generated import constants
+from rumi._core import Plan, Store, Target
 from rumi.container import read_container
-from rumi.encodings import number_dtype
-from rumi.errors import CodecError, FormatError, RumiError, StaleHeaderError, UnsupportedError
+from rumi.engine import (
+    blame_stale_header,
+    check_output,
+    check_size,
+    decode_alone,
+    execute,
+    output_target,
+    scales,
+    shared_array,
+)
+from rumi.errors import CodecError, FormatError, RumiError
 from rumi.header import Header, as_header
-from rumi.source import open_source
+from rumi.source import is_path, open_source, source_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rumi.source import SourceLike
 
-__all__ = ["blame_stale_header", "check_size", "execute", "output_target", "read"]
+__all__ = ["read", "read_many"]
 
-# Samples in bytes below which handing frames to other threads costs more than it saves.
-_PARALLEL_BYTES = 1 << 19
+# Files that one thread of a batch keeps open.
+_OPEN_FILES = 32
 
-# A file whose first frame OpenZL's binding cannot decode needs geozl, and so, most
-# likely, does the next file. One fresh header in this many tries the binding again.
-_RETRY_EVERY = 16
-
-# NumPy's own scalar types have type numbers below this; only they export a buffer.
-_FIRST_USER_TYPE = 24
-
-_UNKNOWN, _OPENZL, _GEOZL = range(3)
-
-# Where the encoding of the sizes starts in a blob: count_min, count_bits, residuals.
-_SIZES = next(offset for name, offset, _, _ in constants.HEADER_FIELDS if name == "count_min")
+# Errors that say which item of a batch they are about.
+_NAMED = (RumiError, TypeError, ValueError, IndexError, OSError)
 
 
 def read(
@@ -114,165 +115,203 @@ def read(
     return array if out is None else out
 
 
-def execute(
-    plan: Plan, source: Store, target: Target, *, item: int = 0, threads: int | None = None
-) -> None:
-    """Fetch, decode and scatter the frames of a plan.
+def read_many(
+    sources: SourceLike | Sequence[SourceLike],
+    headers: Any = None,
+    windows: Any = None,
+    *,
+    bands: Any = None,
+    out: Any = None,
+    threads: int | None = None,
+) -> NDArray[Any]:
+    """Read a batch of windows, all of one shape and type, in one call.
 
     Parameters
     ----------
-    plan : Plan
-    source : Store
-    target : Target
-    item : int
-        Position along the first axis of a 4-D target.
-    threads : int or None
-        See `rumi.workers.resolve_threads`.
+    sources : path, bytes-like or sequence of them
+        One for each item, or one for all.
+    headers : Header, bytes-like or sequence of them, optional
+        One for each item, or one for all. Without them each file's index is read.
+    windows : window, sequence of windows or int array of shape (N, 4), optional
+        One for each item, or one for all; whole images by default.
+    bands : int, sequence of int or slice, optional
+        The same zero-based bands of every item.
+    out : array, shape (N, B, H, W), optional
+        As of `read`.
+    threads : int, optional
+        At most this many items at the same time.
+
+    Returns
+    -------
+    ndarray, shape (N, B, H, W)
+        Owned, writable, C-contiguous, native byte order; or `out`.
+
+    Raises
+    ------
+    TypeError, ValueError, IndexError
+        If arguments do not fit each other or the images, or the items have
+        different shapes or types.
+    RumiError, OSError
+        As `read`; every error names its item.
     """
+    batch = _Batch(sources, headers, windows, bands)
+    try:
+        first = batch.plan(0)
+    except _NAMED as error:
+        raise _with_item(error, 0, batch.source(0)) from error
+    shape = (len(batch), *first.shape)
+    dtype = cast(Header, first.header).dtype
+    array = np.empty(shape, dtype) if out is None else check_output(shared_array(out), shape, dtype)
+    target = Target(array, dtype.itemsize)
     backend = backends.requested()
-    count = 1
-    if plan.frame_count > 1 and plan.nbytes >= _PARALLEL_BYTES and backend != "openzl":
-        count = min(workers.resolve_threads(threads), plan.frame_count)
-        if count > 1 and backends.geozl_available():
-            _execute_together(plan, source, target, item, count)
-            return
-    elif threads is not None:
-        workers.resolve_threads(threads)
-    _execute_alone(plan, source, target, item, backend)
-
-
-def _execute_together(plan: Plan, source: Store, target: Target, item: int, threads: int) -> None:
-    counter = Counter()
-    # Several turns a thread, so that none waits long for the last one.
-    chunk = max(1, min(8, plan.frame_count // (threads * 4)))
-
-    def work() -> None:
-        backends.decoder("geozl").decode_shared(plan, source, target, counter, chunk, item)
-
-    workers.run_together(work, threads, counter.stop)
-
-
-class _Preference:
-    """Which backend a file of unknown coding is tried with first."""
-
-    geozl_first = False
-    fresh = 0
-
-    @classmethod
-    def first(cls, known: int) -> str:
-        if known != _UNKNOWN:
-            return "geozl" if known == _GEOZL else "openzl"
-        if not cls.geozl_first:
-            return "openzl"
-        cls.fresh += 1
-        return "openzl" if cls.fresh % _RETRY_EVERY == 0 else "geozl"
-
-
-def _execute_alone(plan: Plan, source: Store, target: Target, item: int, backend: str) -> None:
-    """Decode on this thread, with the binding unless the frames need geozl."""
-    header = plan.header
-    name = _Preference.first(header.coding) if backend == "auto" else backend
-    if name == "geozl":
-        backends.decoder("geozl").decode(plan, source, target, item)
-        return
-    try:
-        backends.decoder("openzl").decode(plan, source, target, item)
-    except UnsupportedError:
-        if backend == "openzl" or not backends.geozl_available():
-            raise
-        header.coding = _GEOZL
-        _Preference.geozl_first = True
-        backends.decoder("geozl").decode(plan, source, target, item)
-        return
-    header.coding = _OPENZL
-    _Preference.geozl_first = False
-
-
-def output_target(plan: Plan, out: Any) -> tuple[NDArray[Any], Target]:
-    """Return the array that a plan fills and the kernels' view of it.
-
-    Raises
-    ------
-    TypeError
-        If `out` shares no memory with NumPy or has another dtype than the image.
-    ValueError
-        If it has another shape, or is read-only.
-    """
-    # Plans are made from headers of this package's own class.
-    dtype = cast(Header, plan.header).dtype
-    if out is None:
-        array = np.empty(plan.shape, dtype)
+    count = min(workers.resolve_threads(threads), len(batch))
+    if count > 1 and backend != "openzl" and scales(first):
+        backend = "geozl"
     else:
-        array = _as_shared_array(out)
-        if array.shape != plan.shape:
-            raise ValueError(f"out: expected shape {plan.shape}, found {array.shape}")
-        if array.dtype != dtype:
-            raise TypeError(f"out: expected dtype {dtype}, found {array.dtype}")
-        if not array.flags.writeable:
-            raise ValueError("out: expected a writable array, found a read-only one")
-    return array, array_target(array)
+        # The binding decodes one frame at a time whatever the threads.
+        count = 1
+    run = _BatchRun(batch, target, first, backend)
+    if count > 1:
+        workers.run_together(run, count, run.stop)
+    else:
+        run()
+    return array if out is None else out
 
 
-def array_target(array: NDArray[Any]) -> Target:
-    """Return the kernels' view of an array of any sample type."""
-    itemsize = array.dtype.itemsize
-    if array.dtype.num >= _FIRST_USER_TYPE or array.dtype.kind == "V":
-        array = array.view(number_dtype(itemsize))
-    return Target(array, itemsize)
+class _Batch:
+    """The arguments of a batch, brought to the same length."""
+
+    def __init__(self, sources: Any, headers: Any, windows: Any, bands: Any) -> None:
+        self._sources = _each(sources, _is_one_source)
+        self._headers = _each(headers, _is_one_header)
+        self._windows = _each(windows, _is_one_window)
+        self._bands = bands
+        lengths = {len(x) for x in (self._sources, self._headers, self._windows) if x is not None}
+        sizes = lengths - {1} or lengths
+        if len(sizes) != 1:
+            raise ValueError(
+                "sources, headers and windows: expected one for all items or one for each, found "
+                f"{sorted(lengths)}"
+            )
+        self._length = sizes.pop()
+        if self._length == 0:
+            raise ValueError("a batch has at least one item, found none")
+        self._indexed: dict[SourceLike, Header] = {}
+
+    def __len__(self) -> int:
+        return self._length
+
+    def source(self, item: int) -> SourceLike:
+        return _pick(self._sources, item)
+
+    def has_header(self) -> bool:
+        return self._headers is not None
+
+    def plan(self, item: int, store: Store | None = None) -> Plan:
+        """Return the plan of an item; without headers the file's index is read once."""
+        if self._headers is not None:
+            header = as_header(_pick(self._headers, item))
+        else:
+            header = self._index(item, store)
+        return Plan(header, self._bands, _pick(self._windows, item))
+
+    def _index(self, item: int, store: Store | None) -> Header:
+        source = self.source(item)
+        key = source if is_path(source) else id(source)
+        header = self._indexed.get(key)
+        if header is None:
+            header = read_container(store or open_source(source)).header
+            self._indexed[key] = header
+        return header
 
 
-def _as_shared_array(out: Any) -> NDArray[Any]:
-    if isinstance(out, np.ndarray):
-        return out
-    if hasattr(out, "__array_interface__"):
-        return np.asarray(out)
-    if hasattr(out, "__dlpack__"):
-        return np.from_dlpack(out)
-    raise TypeError(
-        "out: expected an array that shares its memory (NumPy, __array_interface__ or DLPack), "
-        f"found {type(out).__name__}"
+class _BatchRun:
+    """What every thread of a batch does: take the next item, fill its place."""
+
+    def __init__(self, batch: _Batch, target: Target, first: Plan, backend: str) -> None:
+        self._batch = batch
+        self._target = target
+        self._first = first
+        self._backend = backend
+        # Shared by the threads: advancing it is one step under the GIL.
+        self._items = iter(range(len(batch)))
+
+    def stop(self) -> None:
+        """Leave no item to take."""
+        deque(self._items, maxlen=0)
+
+    def __call__(self) -> None:
+        batch = self._batch
+        stores: dict[SourceLike, Store] = {}
+        for item in self._items:
+            source = batch.source(item)
+            try:
+                if type(source) is not str and not is_path(source):
+                    store = open_source(source)
+                elif (store := stores.get(source)) is None:  # type: ignore[assignment]
+                    if len(stores) >= _OPEN_FILES:
+                        stores.clear()
+                    store = stores[source] = open_source(source)
+                self._fill(item, store)
+            except _NAMED as error:
+                raise _with_item(error, item, source) from error
+
+    def _fill(self, item: int, store: Store) -> None:
+        plan = self._batch.plan(item, store) if item else self._first
+        header = cast(Header, plan.header)
+        if store.size != header.file_size:
+            check_size(store, header)
+        if plan.shape != self._first.shape or not header.same_encoding(self._first.header):
+            first = cast(Header, self._first.header)
+            raise ValueError(
+                f"expected {self._first.shape} of {first.encoding.dtype_name} as of item 0, found "
+                f"{plan.shape} of {header.encoding.dtype_name}"
+            )
+        try:
+            decode_alone(plan, store, self._target, item, self._backend)
+        except (CodecError, FormatError) as error:
+            if self._batch.has_header():
+                blame_stale_header(store, header, error)
+            raise
+
+
+def _each(value: Any, is_one: Callable[[Any], bool]) -> Sequence[Any] | None:
+    if value is None:
+        return None
+    return [value] if is_one(value) else value
+
+
+def _pick(values: Sequence[Any] | None, item: int) -> Any:
+    if values is None:
+        return None
+    return values[item] if len(values) > 1 else values[0]
+
+
+def _is_one_source(value: Any) -> bool:
+    return not isinstance(value, (list, tuple)) and not (
+        isinstance(value, np.ndarray) and value.dtype.kind in "OSU"
     )
 
 
-def check_size(source: Store, header: Header) -> None:
-    """Refuse a header whose frames end elsewhere than the file.
-
-    Raises
-    ------
-    StaleHeaderError
-        If the sizes differ.
-    """
-    if source.size != header.file_size:
-        raise StaleHeaderError(
-            f"{source.name}: the header describes a file of {header.file_size} bytes, found "
-            f"{source.size}: the file was truncated or replaced; rebuild the header with "
-            "rumi.index"
-        )
+def _is_one_header(value: Any) -> bool:
+    return not isinstance(value, (list, tuple)) and not (
+        isinstance(value, np.ndarray) and value.dtype.kind in "OS"
+    )
 
 
-def blame_stale_header(source: Store, header: Header, error: RumiError) -> None:
-    """Raise StaleHeaderError if the file's own index says otherwise than the header."""
-    try:
-        actual = read_container(source).header
-    except RumiError:
-        # The index is damaged too, so the first error says more.
-        return
-    if _same_layout(actual, header):
-        return
-    raise StaleHeaderError(
-        f"{source.name}: the header does not belong to the file, whose own index differs; rebuild "
-        f"the header with rumi.index ({error})"
-    ) from error
-
-
-def _same_layout(actual: Header, header: Header) -> bool:
-    """Whether two headers locate the same frames; with one band tile and cell do."""
-    if actual == header:
+def _is_one_window(value: Any) -> bool:
+    if hasattr(value, "row_off"):
         return True
-    return (
-        header.samples_per_pixel == 1
-        and actual.shape == header.shape
-        and actual.tile_shape == header.tile_shape
-        and actual.encoding == header.encoding
-        and bytes(actual)[_SIZES:] == bytes(header)[_SIZES:]
-    )
+    return len(value) == 4 and all(hasattr(part, "__index__") for part in value)
+
+
+def _with_item(error: Exception, item: int, source: SourceLike) -> Exception:
+    """Return the error with its item in front, once."""
+    text = str(error)
+    if text.startswith("item "):
+        return error
+    name = source_name(source)
+    place = f"item {item}" if name in text else f"item {item} ({name})"
+    if isinstance(error, OSError) and not isinstance(error, RumiError):
+        return type(error)(error.errno, f"{place}: {error.strerror}", error.filename)
+    return type(error)(f"{place}: {text}")

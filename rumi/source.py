@@ -103,7 +103,7 @@ def open_source(source: SourceLike) -> Store:
         If it is a URL that this version does not read.
     """
     if type(source) is str and "://" not in source:
-        return Store.open_path(os.fsencode(source), source)
+        return Store.open_path(source, source)
     if isinstance(source, Store):
         return source
     if is_path(source):

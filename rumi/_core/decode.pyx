@@ -12,8 +12,7 @@ it stands for; what a frame declares is never used to allocate.
 
 cimport cython
 from cpython.buffer cimport (
-    PyBUF_FORMAT, PyBUF_SIMPLE, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release,
-    PyObject_GetBuffer,
+    PyBUF_SIMPLE, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
 )
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
 from cpython.pycapsule cimport PyCapsule_GetPointer
@@ -32,6 +31,9 @@ import os
 from openzl import ext as openzl
 
 from rumi.errors import CodecError, FormatError, TruncatedError, UnsupportedError
+
+cdef extern from "Python.h":
+    bytes PyUnicode_EncodeFSDefault(str text)
 
 cdef extern from "sys/uio.h" nogil:
     cdef struct iovec:
@@ -260,7 +262,8 @@ cdef class Target:
 
     def __cinit__(self, array, int itemsize):
         self._held = False
-        PyObject_GetBuffer(array, &self._view, PyBUF_STRIDES | PyBUF_WRITABLE | PyBUF_FORMAT)
+        # Without a format NumPy exports every dtype, those of other packages too.
+        PyObject_GetBuffer(array, &self._view, PyBUF_STRIDES | PyBUF_WRITABLE)
         self._held = True
         if self._view.ndim not in (3, 4) or self._view.itemsize != itemsize:
             raise ValueError(
@@ -330,8 +333,15 @@ cdef class Store:
             PyBuffer_Release(&self._view)
 
     @staticmethod
-    def open_path(bytes path not None, name=None):
+    def open_path(path, name=None):
         """Open a file for positional reads; it is closed with the last reference.
+
+        Parameters
+        ----------
+        path : str or bytes
+            Of the file system, not a URL.
+        name : str, optional
+            What errors call the file; the path by default.
 
         Raises
         ------
@@ -339,17 +349,18 @@ cdef class Store:
             As ``open(2)`` fails, with its number and the path; a directory is refused.
         """
         cdef Store store = Store.__new__(Store)
-        cdef const char* where = PyBytes_AsString(path)
+        cdef bytes encoded = PyUnicode_EncodeFSDefault(path) if isinstance(path, str) else path
+        cdef const char* where = PyBytes_AsString(encoded)
         cdef int fd
-        if <size_t> len(path) != strlen(where):
+        if <size_t> len(encoded) != strlen(where):
             raise ValueError("embedded null byte in path")
         with nogil:
             fd = c_open(where, O_RDONLY | O_CLOEXEC)
         if fd < 0:
-            _raise_errno(errno, path)
+            _raise_errno(errno, encoded)
         store._fd = fd
         store.name = os.fsdecode(path) if name is None else name
-        store._stat(path)
+        store._stat(encoded)
         return store
 
     @staticmethod
@@ -471,8 +482,9 @@ cdef class Decoder:
 
     Parameters
     ----------
-    backend : {"openzl", "geozl"}
-        geozl must have been installed with `set_geozl`.
+    backend : {"auto", "openzl", "geozl"}
+        "openzl" is the binding; "auto" too, until `teach` has given it more
+        codecs. "geozl" must have been installed with `set_geozl`.
 
     Raises
     ------
@@ -486,6 +498,8 @@ cdef class Decoder:
     """
 
     cdef readonly str backend
+    cdef readonly bint taught
+    cdef object _context
     cdef object _decompress
     cdef object _frame_info
     cdef uint8_t* _samples
@@ -499,21 +513,27 @@ cdef class Decoder:
         self._samples_size = 0
         self._compressed_size = 0
         self.backend = backend
-        if backend == "openzl":
-            context = openzl.DCtx()
-            context.set_parameter(openzl.DParam.StickyParameters, 1)
-            context.set_parameter(openzl.DParam.CheckCompressedChecksum, 1)
-            context.set_parameter(openzl.DParam.CheckContentChecksum, 1)
-            self._decompress = context.decompress
+        self.taught = False
+        if backend in ("auto", "openzl"):
+            self._context = openzl.DCtx()
+            self._context.set_parameter(openzl.DParam.StickyParameters, 1)
+            self._context.set_parameter(openzl.DParam.CheckCompressedChecksum, 1)
+            self._context.set_parameter(openzl.DParam.CheckContentChecksum, 1)
+            self._decompress = self._context.decompress
             self._frame_info = openzl.FrameInfo
         elif backend != "geozl":
-            raise ValueError(f"backend is 'openzl' or 'geozl', found {backend!r}")
+            raise ValueError(f"backend is 'auto', 'openzl' or 'geozl', found {backend!r}")
         elif _geozl_decompress == NULL:
             raise UnsupportedError("geozl is not installed: pip install 'rumi[geozl]'")
 
     def __dealloc__(self):
         free(self._samples)
         free(self._compressed)
+
+    def teach(self, register):
+        """Let `register` add decoders to the binding's context; once."""
+        register(self._context)
+        self.taught = True
 
     def decode(
         self, Plan plan not None, Store store not None, Target target not None, int64_t item=0,
@@ -551,7 +571,7 @@ cdef class Decoder:
             stop = plan.frame_count
         if not 0 <= first <= stop <= plan.frame_count:
             raise ValueError(f"frames {first}..{stop} are outside the plan's {plan.frame_count}")
-        if self.backend == "openzl":
+        if self._context is not None:
             self._decode_openzl(plan, store, &sink, first, stop, gap, largest)
             return
         failure.status = OK
@@ -605,7 +625,7 @@ cdef class Decoder:
         cdef int code
         if size == 0:
             raise ValueError("a frame holds at least one sample")
-        if self.backend == "openzl":
+        if self._context is not None:
             try:
                 capsule = self._decompress(frame)[0].content.as_dltensor()
             except RuntimeError as error:

@@ -25,7 +25,6 @@ cdef class BlobHeader:
     cdef readonly int64_t file_size
     cdef readonly int itemsize
     cdef public object cached_dtype   # what the Python layer resolved it to
-    cdef public int coding   # which backend decoded it before; 0 is unknown
     cdef uint64_t* _checkpoints
 
     cdef int _parse(self) except -1

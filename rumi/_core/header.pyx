@@ -310,6 +310,13 @@ cdef class BlobHeader:
             raise IndexError(f"frame {value} is outside 0..{self.frame_count - 1}")
         return value
 
+    def same_encoding(self, BlobHeader other not None):
+        """Whether two headers have the same sample encoding."""
+        return (
+            self.sample_format == other.sample_format
+            and self.bits_per_sample == other.bits_per_sample
+        )
+
     def byte_count(self, index):
         """Return the compressed size of frame `index` in bytes (Decoding)."""
         return self.c_byte_count(self._index(index))

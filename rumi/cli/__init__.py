@@ -1,0 +1,22 @@
+"""The command line ``rumi``: one small module for each family of commands.
+
+`main` is the entry point; `rumi.cli.program` makes sure that every failure is
+one line on stderr and an exit status.
+"""
+
+from rumi.cli.convert import convert, export
+from rumi.cli.demo import demo
+from rumi.cli.info import header, info
+from rumi.cli.pixels import read
+from rumi.cli.program import cli
+
+__all__ = ["cli", "main"]
+
+# The order of the help text: from first contact to daily use.
+for _command in (demo, info, convert, export, header, read):
+    cli.add_command(_command)
+
+
+def main() -> None:
+    """Run the command line and exit with its status."""
+    cli()

@@ -1,0 +1,5 @@
+"""``python -m rumi.cli``: the command line where the script is not on the path."""
+
+from rumi.cli import main
+
+main()

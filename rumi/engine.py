@@ -1,0 +1,187 @@
+"""Running a plan: which backend, how many threads, into which memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rumi import backends, workers
+from rumi._core import Counter, Plan, Store, Target
+from rumi._generated import constants
+from rumi.container import read_container
+from rumi.errors import RumiError, StaleHeaderError, UnsupportedError
+from rumi.header import Header
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "blame_stale_header",
+    "check_output",
+    "check_size",
+    "decode_alone",
+    "execute",
+    "output_target",
+    "scales",
+    "shared_array",
+]
+
+# Samples in bytes below which handing frames to other threads costs more than it
+# saves, in a whole read and in one frame (geozl sets up a context for each).
+_PARALLEL_BYTES = 1 << 19
+_PARALLEL_FRAME_BYTES = 1 << 15
+
+# Where the encoding of the sizes starts in a blob: count_min, count_bits, residuals.
+_SIZES = next(offset for name, offset, _, _ in constants.HEADER_FIELDS if name == "count_min")
+
+
+def execute(
+    plan: Plan, source: Store, target: Target, *, item: int = 0, threads: int | None = None
+) -> None:
+    """Fetch, decode and scatter the frames of a plan.
+
+    Parameters
+    ----------
+    plan : Plan
+    source : Store
+    target : Target
+    item : int
+        Position along the first axis of a 4-D target.
+    threads : int or None
+        See `rumi.workers.resolve_threads`.
+    """
+    backend = backends.requested()
+    if plan.frame_count > 1 and plan.nbytes >= _PARALLEL_BYTES and backend != "openzl":
+        count = min(workers.resolve_threads(threads), plan.frame_count)
+        if count > 1 and scales(plan):
+            _execute_together(plan, source, target, item, count)
+            return
+    elif threads is not None:
+        workers.resolve_threads(threads)
+    decode_alone(plan, source, target, item, backend)
+
+
+def scales(plan: Plan) -> bool:
+    """Whether threads decode the frames of a plan at the same time."""
+    header = plan.header
+    height = min(header.tile_length, header.image_length)
+    width = min(header.tile_width, header.image_width)
+    size = height * width * plan.frame_bands * header.itemsize
+    return size >= _PARALLEL_FRAME_BYTES and backends.geozl_available()
+
+
+def _execute_together(plan: Plan, source: Store, target: Target, item: int, threads: int) -> None:
+    counter = Counter()
+    # Several turns a thread, so that none waits long for the last one.
+    chunk = max(1, min(8, plan.frame_count // (threads * 4)))
+
+    def work() -> None:
+        backends.decoder("geozl").decode_shared(plan, source, target, counter, chunk, item)
+
+    workers.run_together(work, threads, counter.stop)
+
+
+def decode_alone(plan: Plan, source: Store, target: Target, item: int, backend: str) -> None:
+    """Decode on this thread, with a backend of `rumi.backends`."""
+    decoder = backends.decoder(backend)
+    try:
+        decoder.decode(plan, source, target, item)
+    except UnsupportedError:
+        if not backends.teach(decoder):
+            raise
+        decoder.decode(plan, source, target, item)
+
+
+def output_target(plan: Plan, out: Any) -> tuple[NDArray[Any], Target]:
+    """Return the array that a plan fills and the kernels' view of it.
+
+    Raises
+    ------
+    TypeError
+        If `out` shares no memory with NumPy or has another dtype than the image.
+    ValueError
+        If it has another shape, or is read-only.
+    """
+    header: Any = plan.header
+    dtype = header.dtype
+    if out is None:
+        array = np.empty(plan.shape, dtype)
+    else:
+        array = check_output(shared_array(out), plan.shape, dtype)
+    return array, Target(array, dtype.itemsize)
+
+
+def check_output(array: NDArray[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Refuse an output array of another shape or type, or a read-only one."""
+    if array.shape != shape:
+        raise ValueError(f"out: expected shape {shape}, found {array.shape}")
+    if array.dtype != dtype:
+        raise TypeError(f"out: expected dtype {dtype}, found {array.dtype}")
+    if not array.flags.writeable:
+        raise ValueError("out: expected a writable array, found a read-only one")
+    return array
+
+
+def shared_array(out: Any) -> NDArray[Any]:
+    """Return the NumPy view of the memory of `out`.
+
+    Raises
+    ------
+    TypeError
+        If it shares none.
+    """
+    if isinstance(out, np.ndarray):
+        return out
+    if hasattr(out, "__array_interface__"):
+        return np.asarray(out)
+    if hasattr(out, "__dlpack__"):
+        return np.from_dlpack(out)
+    raise TypeError(
+        "out: expected an array that shares its memory (NumPy, __array_interface__ or DLPack), "
+        f"found {type(out).__name__}"
+    )
+
+
+def check_size(source: Store, header: Header) -> None:
+    """Refuse a header whose frames end elsewhere than the file.
+
+    Raises
+    ------
+    StaleHeaderError
+        If the sizes differ.
+    """
+    if source.size != header.file_size:
+        raise StaleHeaderError(
+            f"{source.name}: the header describes a file of {header.file_size} bytes, found "
+            f"{source.size}: the file was truncated or replaced; rebuild the header with "
+            "rumi.index"
+        )
+
+
+def blame_stale_header(source: Store, header: Header, error: RumiError) -> None:
+    """Raise StaleHeaderError if the file's own index says otherwise than the header."""
+    try:
+        actual = read_container(source).header
+    except RumiError:
+        # The index is damaged too, so the first error says more.
+        return
+    if _same_layout(actual, header):
+        return
+    raise StaleHeaderError(
+        f"{source.name}: the header does not belong to the file, whose own index differs; rebuild "
+        f"the header with rumi.index ({error})"
+    ) from error
+
+
+def _same_layout(actual: Header, header: Header) -> bool:
+    """Whether two headers locate the same frames; with one band tile and cell do."""
+    if actual == header:
+        return True
+    return (
+        header.samples_per_pixel == 1
+        and actual.shape == header.shape
+        and actual.tile_shape == header.tile_shape
+        and actual.encoding == header.encoding
+        and bytes(actual)[_SIZES:] == bytes(header)[_SIZES:]
+    )
