@@ -660,7 +660,9 @@ cdef class Decoder:
             )
             frames = self._fetch(plan, store, first, end)
             for position in range(first, end):
-                self._decode_bytes(plan, position, <bytes> frames[position - first], sink, store.name)
+                self._decode_bytes(
+                    plan, position, <bytes> frames[position - first], sink, store.name
+                )
             first = end
         return 0
 
@@ -674,6 +676,7 @@ cdef class Decoder:
         cdef ssize_t got
         cdef Failure failure
         failure.status = OK
+        self._reserve_gaps(plan, first, stop)
         wanted = 0
         end = plan.frames[first].offset
         for position in range(first, stop):
@@ -688,7 +691,8 @@ cdef class Decoder:
                 continue
             gap = frame.offset - end
             if gap > 0:
-                self._reserve_compressed(gap)
+                # What lies between is read away. Vectors share this memory, so it
+                # must not move: _reserve_gaps has made it as large as the largest.
                 vectors[used].iov_base = self._compressed
                 vectors[used].iov_len = gap
                 used += 1
@@ -707,7 +711,9 @@ cdef class Decoder:
             self._fetch_slowly(plan, store, first, frames)
         return frames
 
-    cdef int _fetch_slowly(self, Plan plan, Store store, int64_t first, list frames) except -1:
+    cdef int _fetch_slowly(
+        self, Plan plan, Store store, int64_t first, list frames
+    ) except -1:
         """Read frame by frame after a short or interrupted read, to finish it or say why not."""
         cdef int64_t position
         cdef Frame* frame
@@ -770,15 +776,18 @@ cdef class Decoder:
 
     # -- geozl --
 
-    cdef int _reserve_compressed(self, int64_t size) except -1 nogil:
-        cdef uint8_t* grown
-        if size > self._compressed_size:
-            grown = <uint8_t*> realloc(self._compressed, size)
-            if grown == NULL:
-                with gil:
-                    raise MemoryError(f"{size} bytes of compressed frames")
-            self._compressed = grown
-            self._compressed_size = size
+    cdef int _reserve_gaps(self, Plan plan, int64_t first, int64_t stop) except -1:
+        """Make room for the largest gap between the frames of a run."""
+        cdef int64_t largest = 0
+        cdef int64_t position
+        for position in range(first + 1, stop):
+            largest = max(
+                largest,
+                plan.frames[position].offset
+                - plan.frames[position - 1].offset - plan.frames[position - 1].size,
+            )
+        if not self._grow(&self._compressed, &self._compressed_size, largest):
+            raise MemoryError(f"{largest} bytes between frames")
         return 0
 
     cdef bint _grow(self, uint8_t** buffer, int64_t* capacity, int64_t size) noexcept nogil:

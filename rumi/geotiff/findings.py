@@ -1,0 +1,141 @@
+"""What is in a GeoTIFF, what a rumi file can carry of it, and what it cannot."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rumi.errors import UnsupportedError
+from rumi.geotiff import gdal, metadata, placement, samples
+from rumi.geotiff.losses import LOSS_NAMES
+from rumi.geotiff.tags import read_tags
+from rumi.source import local_path, source_name
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from rumi.georef import RasterType, Transform
+    from rumi.geotiff.losses import Loss
+    from rumi.geotiff.samples import Samples
+    from rumi.geotiff.tags import TiffTags
+
+__all__ = ["Inspection", "examined", "inspect"]
+
+# GDAL's word for JPEG data that its decoder turns from YCbCr to RGB.
+_JPEG_YCBCR = "YCbCr JPEG"
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What is in a GeoTIFF.
+
+    Attributes
+    ----------
+    src : str
+        The file.
+    files : tuple of str
+        The file and those beside it that GDAL reads with it.
+    shape : (int, int, int)
+        Bands, height and width in pixels.
+    dtype : dtype
+        What the rumi file's samples are.
+    epsg : int or None
+        EPSG code that can be carried.
+    transform : tuple of 6 float or None
+        Corner-based coefficients, None without georeferencing.
+    raster_type : {"area", "point"}
+        What a sample stands for.
+    nodata : str or None
+        The text of GDAL_NODATA, exactly; see `nodata_value`.
+    band_names : tuple of (str or None)
+        Description of each band.
+    losses : tuple of Loss
+        What a rumi file cannot carry.
+    warnings : tuple of str
+        What is wrong with the file, though nothing is lost by it.
+    notes : tuple of str
+        What else the conversion does or leaves out.
+    """
+
+    src: str
+    files: tuple[str, ...]
+    shape: tuple[int, int, int]
+    dtype: np.dtype[Any]
+    epsg: int | None
+    transform: Transform | None
+    raster_type: RasterType
+    nodata: str | None
+    band_names: tuple[str | None, ...]
+    losses: tuple[Loss, ...]
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def inspect(src: str | os.PathLike[str], *, crs: Any = None) -> Inspection:
+    """Say what is in a GeoTIFF and what a rumi file cannot carry of it.
+
+    Parameters
+    ----------
+    src : path
+        A local GeoTIFF.
+    crs : int, str or CRS object, optional
+        EPSG code to take instead of the file's own CRS.
+
+    Returns
+    -------
+    Inspection
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `crs` is no EPSG code.
+    FormatError
+        If the file is no GeoTIFF, or a damaged one.
+    UnsupportedError
+        If its samples cannot be carried, or rasterio is missing.
+    OSError
+        If it cannot be read.
+
+    Notes
+    -----
+    Reads no pixels.
+    """
+    with examined(src, crs) as (_, found, _):
+        return found
+
+
+@contextmanager
+def examined(
+    src: str | os.PathLike[str], crs: Any = None
+) -> Iterator[tuple[Any, Inspection, Samples]]:
+    """Open a GeoTIFF and inspect it; errors as of `inspect`.
+
+    Yields
+    ------
+    dataset : rasterio.DatasetReader
+        Open as long as the context lasts.
+    found : Inspection
+    stored : Samples
+        How its samples come through GDAL.
+    """
+    path, name = local_path(src), source_name(src)
+    stated = placement.stated_crs(crs)
+    gdal.rasterio_module()
+    tags = read_tags(path, name)
+    sample_format, bits = samples.find_samples(tags, name)
+    with gdal.opened(path, name) as (dataset, placed, remarks):
+        with gdal.settled(), gdal.translated(name, "GDAL cannot describe it"):
+            _refuse_converted_colours(dataset, tags, name)
+            stored = samples.resolve(
+                sample_format,
+                bits,
+                dataset.dtypes[0],
+                big_endian=tags.big_endian,
+                name=name,
+            )
+            found = _inspection(dataset, tags, stored, stated, placed, name)
+        notes = (*found[1], *(f"GDAL: {line}" for line in remarks))
+        yield dataset, _with_notes(found[0], notes), stored
