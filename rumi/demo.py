@@ -8,12 +8,12 @@ functions return.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import statistics
 import time
 from dataclasses import dataclass
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,7 +131,7 @@ def need_extras() -> None:
     UnsupportedError
         If rasterio or Pillow is not installed; the text says how to install it.
     """
-    missing = [name for name in _EXTRAS if importlib.util.find_spec(name) is None]
+    missing = [name for name in _EXTRAS if find_spec(name) is None]
     if missing:
         names = " and ".join("Pillow" if name == "PIL" else name for name in missing)
         extras = ",".join(_EXTRAS[name] for name in missing)

@@ -20,6 +20,9 @@ __all__ = ["FRAME_UNITS", "Header", "as_header", "frame_unit_code"]
 
 FRAME_UNITS = ("tile", "cell")
 
+# NumPy types met so far, by pair: finding one takes a good part of a small read.
+_DTYPES: dict[tuple[int, int], np.dtype[Any]] = {}
+
 
 class Header(BlobHeader):
     """A header blob: 28 bytes and the packed sizes of the frames.
@@ -136,9 +139,10 @@ class Header(BlobHeader):
         UnsupportedError
             If it comes from ml_dtypes and that is not installed.
         """
-        if self.cached_dtype is None:
-            self.cached_dtype = self.encoding.dtype
-        found: np.dtype[Any] = self.cached_dtype
+        found = _DTYPES.get((self.sample_format, self.bits_per_sample))
+        if found is None:
+            found = self.encoding.dtype
+            _DTYPES[self.sample_format, self.bits_per_sample] = found
         return found
 
     @property

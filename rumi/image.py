@@ -12,7 +12,7 @@ from rumi import georef
 from rumi._core import Plan
 from rumi._generated import constants
 from rumi.container import read_container
-from rumi.engine import blame_stale_header, check_size, execute, output_target
+from rumi.engine import blame_stale_header, execute, output_target
 from rumi.errors import CodecError, FormatError, StaleHeaderError
 from rumi.header import as_header
 from rumi.source import handles, is_path, open_source, source_name
@@ -238,7 +238,7 @@ class Image:
         identity = source.identity
         if self._identity is None:
             if checked:
-                check_size(source, self.header)
+                source.check_size(self.header)
             self._identity = identity
         elif identity != self._identity:
             raise StaleHeaderError(

@@ -14,19 +14,24 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from rumi import backends, workers
-from rumi._core import Plan, Store, Target
+from rumi._core import Plan, Target
 from rumi.container import read_container
 from rumi.engine import (
     blame_stale_header,
     check_output,
-    check_size,
-    decode_alone,
     execute,
     output_target,
     scales,
+    single_backend,
     shared_array,
 )
-from rumi.errors import CodecError, FormatError, RumiError
+from rumi.errors import (
+    CodecError,
+    FormatError,
+    RumiError,
+    StaleHeaderError,
+    UnsupportedError,
+)
 from rumi.header import Header, as_header
 from rumi.source import is_path, open_source, source_name
 
@@ -37,8 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["read", "read_many"]
 
-# Files that one thread of a batch keeps open.
-_OPEN_FILES = 32
+# Items that one thread of a batch takes at a time.
+_CHUNK = 32
 
 # Errors that say which item of a batch they are about.
 _NAMED = (RumiError, TypeError, ValueError, IndexError, OSError)
@@ -102,8 +107,7 @@ def read(
         parsed = read_container(opened).header
     else:
         parsed = as_header(header)
-        if opened.size != parsed.file_size:
-            check_size(opened, parsed)
+        opened.check_size(parsed)
     plan = Plan(parsed, bands, window)
     array, target = output_target(plan, out)
     try:
@@ -156,7 +160,7 @@ def read_many(
     """
     batch = _Batch(sources, headers, windows, bands)
     try:
-        first = batch.plan(0)
+        first = batch.plan(0, batch.opened(0))
     except _NAMED as error:
         raise _with_item(error, 0, batch.source(0)) from error
     shape = (len(batch), *first.shape)
@@ -165,12 +169,15 @@ def read_many(
     target = Target(array, dtype.itemsize)
     backend = backends.requested()
     count = min(workers.resolve_threads(threads), len(batch))
-    if count > 1 and backend != "openzl" and scales(first):
+    if count > 1 and backend != "openzl" and scales(first, len(batch)):
         backend = "geozl"
     else:
         # The binding decodes one frame at a time whatever the threads.
         count = 1
-    run = _BatchRun(batch, target, first, backend)
+        backend = single_backend(first, backend)
+    # Large enough to spare calls, small enough that no thread waits for the last one.
+    chunk = _CHUNK if count == 1 else max(1, min(_CHUNK, len(batch) // (4 * count)))
+    run = _BatchRun(batch, target, first, backend, chunk)
     if count > 1:
         workers.run_together(run, count, run.stop)
     else:
@@ -204,75 +211,93 @@ class _Batch:
     def source(self, item: int) -> SourceLike:
         return _pick(self._sources, item)
 
+    def opened(self, item: int) -> Any:
+        """Return the path of an item for the kernels to open, or its opened store."""
+        source = _pick(self._sources, item)
+        if type(source) is str and "://" not in source:
+            return source
+        return open_source(source)
+
     def has_header(self) -> bool:
         return self._headers is not None
 
-    def plan(self, item: int, store: Store | None = None) -> Plan:
+    def plan(self, item: int, source: Any) -> Plan:
         """Return the plan of an item; without headers the file's index is read once."""
         if self._headers is not None:
             header = as_header(_pick(self._headers, item))
         else:
-            header = self._index(item, store)
+            header = self._index(item, source)
         return Plan(header, self._bands, _pick(self._windows, item))
 
-    def _index(self, item: int, store: Store | None) -> Header:
+    def _index(self, item: int, opened: Any) -> Header:
         source = self.source(item)
         key = source if is_path(source) else id(source)
         header = self._indexed.get(key)
         if header is None:
-            header = read_container(store or open_source(source)).header
+            header = read_container(open_source(opened)).header
             self._indexed[key] = header
         return header
 
 
 class _BatchRun:
-    """What every thread of a batch does: take the next item, fill its place."""
+    """What every thread of a batch does: take the next items, fill their places."""
 
-    def __init__(self, batch: _Batch, target: Target, first: Plan, backend: str) -> None:
+    def __init__(
+        self, batch: _Batch, target: Target, first: Plan, backend: str, chunk: int
+    ) -> None:
         self._batch = batch
         self._target = target
         self._first = first
         self._backend = backend
+        self._chunk = chunk
         # Shared by the threads: advancing it is one step under the GIL.
-        self._items = iter(range(len(batch)))
+        self._starts = iter(range(0, len(batch), chunk))
 
     def stop(self) -> None:
         """Leave no item to take."""
-        deque(self._items, maxlen=0)
+        deque(self._starts, maxlen=0)
 
     def __call__(self) -> None:
-        batch = self._batch
-        stores: dict[SourceLike, Store] = {}
-        for item in self._items:
-            source = batch.source(item)
-            try:
-                if type(source) is not str and not is_path(source):
-                    store = open_source(source)
-                elif (store := stores.get(source)) is None:  # type: ignore[assignment]
-                    if len(stores) >= _OPEN_FILES:
-                        stores.clear()
-                    store = stores[source] = open_source(source)
-                self._fill(item, store)
-            except _NAMED as error:
-                raise _with_item(error, item, source) from error
+        for start in self._starts:
+            stop = min(start + self._chunk, len(self._batch))
+            sources: list[Any] = []
+            plans = []
+            for item in range(start, stop):
+                try:
+                    sources.append(self._batch.opened(item))
+                    plans.append(self._batch.plan(item, sources[-1]))
+                except _NAMED as error:
+                    raise _with_item(error, item, self._batch.source(item)) from error
+            self._decode(start, sources, plans)
 
-    def _fill(self, item: int, store: Store) -> None:
-        plan = self._batch.plan(item, store) if item else self._first
+    def _decode(self, item: int, sources: list[Any], plans: list[Plan]) -> None:
+        decoder = backends.decoder(self._backend)
+        while plans:
+            try:
+                decoder.decode_items(sources, [*plans], self._target, item)
+                return
+            except _NAMED as error:
+                done = decoder.done
+                item += done
+                del sources[:done], plans[:done]
+                if isinstance(error, UnsupportedError) and backends.teach(decoder):
+                    continue
+                raise self._explain(error, item, sources[0], plans[0]) from error
+
+    def _explain(self, error: Exception, item: int, source: Any, plan: Plan) -> Exception:
         header = cast(Header, plan.header)
-        if store.size != header.file_size:
-            check_size(store, header)
-        if plan.shape != self._first.shape or not header.same_encoding(self._first.header):
-            first = cast(Header, self._first.header)
-            raise ValueError(
+        first = cast(Header, self._first.header)
+        if plan.shape != self._first.shape or not header.same_encoding(first):
+            error = ValueError(
                 f"expected {self._first.shape} of {first.encoding.dtype_name} as of item 0, found "
                 f"{plan.shape} of {header.encoding.dtype_name}"
             )
-        try:
-            decode_alone(plan, store, self._target, item, self._backend)
-        except (CodecError, FormatError) as error:
-            if self._batch.has_header():
-                blame_stale_header(store, header, error)
-            raise
+        elif isinstance(error, (CodecError, FormatError)) and self._batch.has_header():
+            try:
+                blame_stale_header(open_source(source), header, error)
+            except StaleHeaderError as stale:
+                error = stale
+        return _with_item(error, item, self._batch.source(item))
 
 
 def _each(value: Any, is_one: Callable[[Any], bool]) -> Sequence[Any] | None:

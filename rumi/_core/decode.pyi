@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from typing import Any, Self, final
 
+from rumi._core.header import BlobHeader
 from rumi._core.plan import Plan
 
 @final
@@ -19,6 +20,7 @@ class Store:
     def open_path(path: str | bytes, name: Any = None) -> Store: ...
     @staticmethod
     def memory(data: Any, base: int = 0, name: Any = "<bytes>") -> Store: ...
+    def check_size(self, header: BlobHeader) -> None: ...
     def read(self, start: int, size: int) -> bytes: ...
 
 @final
@@ -41,8 +43,13 @@ class Decoder:
         item: int = 0,
         first: int = 0,
         stop: int = -1,
-        gap: int = 4096,
+        gap: int = ...,
         largest: int = ...,
+    ) -> None: ...
+    @property
+    def done(self) -> int: ...
+    def decode_items(
+        self, sources: list[Any], plans: list[Plan], target: Target, item: int
     ) -> None: ...
     def decode_shared(
         self,
@@ -52,7 +59,7 @@ class Decoder:
         counter: Counter,
         chunk: int = 4,
         item: int = 0,
-        gap: int = 4096,
+        gap: int = ...,
         largest: int = ...,
     ) -> None: ...
     def matches(self, frame: bytes, samples: Any) -> bool: ...

@@ -24,13 +24,16 @@ from posix.fcntl cimport O_CLOEXEC, O_RDONLY, open as c_open
 from posix.stat cimport S_ISDIR, fstat, struct_stat
 from posix.unistd cimport close as c_close, pread
 
+from rumi._core.header cimport BlobHeader
 from rumi._core.plan cimport Frame, Plan, Rect
 
 import os
 
 from openzl import ext as openzl
 
-from rumi.errors import CodecError, FormatError, TruncatedError, UnsupportedError
+from rumi.errors import (
+    CodecError, FormatError, StaleHeaderError, TruncatedError, UnsupportedError,
+)
 
 cdef extern from "Python.h":
     bytes PyUnicode_EncodeFSDefault(str text)
@@ -80,6 +83,8 @@ ctypedef size_t (*geozl_size_t)(const void* frame, size_t size) noexcept nogil
 
 cdef enum:
     MAX_VECTORS = 64          # frames that one preadv scatters into
+    DEFAULT_GAP = 4096        # bytes that are cheaper to read than to skip
+    DEFAULT_RANGE = 8 << 20   # bytes that one read fetches at most
     MESSAGE_SIZE = 512
     FRAME_MAGIC = 0xD7B1A5C0  # + frame format version
     FRAME_VERSIONS = 64       # room for the version in the magic number
@@ -391,6 +396,21 @@ cdef class Store:
         self._modified_ns = info.st_mtim.tv_sec * 1_000_000_000 + info.st_mtim.tv_nsec
         return 0
 
+    def check_size(self, BlobHeader header not None):
+        """Refuse a header whose frames end elsewhere than the file.
+
+        Raises
+        ------
+        StaleHeaderError
+            If the sizes differ.
+        """
+        if self.size != header.file_size:
+            raise StaleHeaderError(
+                f"{self.name}: the header describes a file of {header.file_size} bytes, found "
+                f"{self.size}: the file was truncated or replaced; rebuild the header with "
+                "rumi.index"
+            )
+
     def read(self, int64_t start, int64_t size):
         """Return bytes start..start+size, fewer only where the file ends."""
         cdef int64_t available = max(<int64_t> 0, min(size, self.size - start))
@@ -499,6 +519,7 @@ cdef class Decoder:
 
     cdef readonly str backend
     cdef readonly bint taught
+    cdef readonly Py_ssize_t done
     cdef object _context
     cdef object _decompress
     cdef object _frame_info
@@ -514,6 +535,7 @@ cdef class Decoder:
         self._compressed_size = 0
         self.backend = backend
         self.taught = False
+        self.done = 0
         if backend in ("auto", "openzl"):
             self._context = openzl.DCtx()
             self._context.set_parameter(openzl.DParam.StickyParameters, 1)
@@ -537,7 +559,7 @@ cdef class Decoder:
 
     def decode(
         self, Plan plan not None, Store store not None, Target target not None, int64_t item=0,
-        int64_t first=0, int64_t stop=-1, int64_t gap=4096, int64_t largest=8 << 20,
+        int64_t first=0, int64_t stop=-1, int64_t gap=DEFAULT_GAP, int64_t largest=DEFAULT_RANGE,
     ):
         """Fetch and decode frames first..stop of a plan into one item of the target.
 
@@ -564,26 +586,88 @@ cdef class Decoder:
         OSError
             If reading fails.
         """
-        cdef Sink sink
-        cdef Failure failure
-        target.sink(plan, item, &sink)
         if stop < 0:
             stop = plan.frame_count
         if not 0 <= first <= stop <= plan.frame_count:
             raise ValueError(f"frames {first}..{stop} are outside the plan's {plan.frame_count}")
+        self._decode(plan, store, target, item, first, stop, gap, largest)
+
+    cdef int _decode(
+        self, Plan plan, Store store, Target target, int64_t item, int64_t first, int64_t stop,
+        int64_t gap, int64_t largest,
+    ) except -1:
+        cdef Sink sink
+        cdef Failure failure
+        target.sink(plan, item, &sink)
         if self._context is not None:
             self._decode_openzl(plan, store, &sink, first, stop, gap, largest)
-            return
+            return 0
         failure.status = OK
         with nogil:
             self._decode_geozl(plan, store, &sink, first, stop, gap, largest, &failure)
         if failure.status != OK:
             _raise_failure(plan, &failure, store.name)
+        return 0
+
+    def decode_items(
+        self, list sources not None, list plans not None, Target target not None, int64_t item
+    ):
+        """Decode one plan of each source into consecutive items of the target.
+
+        Parameters
+        ----------
+        sources : list of str or Store
+            Paths are opened here; neighbours that are equal share a handle.
+        plans : list of Plan
+            Of the target's shape, and all of one encoding.
+        target : Target
+        item : int
+            Item of the first plan; the following ones follow it.
+
+        Raises
+        ------
+        StaleHeaderError
+            If a file's size is not that of its header.
+        ValueError
+            If a plan has another encoding or shape than the first one or the target.
+        CodecError, UnsupportedError, TruncatedError, OSError
+            As `decode` and `Store.open_path`.
+
+        Notes
+        -----
+        After an error `done` says how many plans were decoded before it.
+        """
+        cdef Py_ssize_t position
+        cdef Plan plan
+        cdef Plan first
+        cdef Store store = None
+        cdef object opened = None
+        self.done = 0
+        if len(plans) != len(sources):
+            raise ValueError(f"expected {len(sources)} plans, found {len(plans)}")
+        for position in range(len(plans)):
+            source = sources[position]
+            plan = plans[position]
+            first = plans[0]
+            if isinstance(source, Store):
+                store = source
+            elif store is None or opened is not source and opened != source:
+                store = Store.open_path(source, source)
+            opened = source
+            if store.size != plan.header.file_size:
+                store.check_size(plan.header)
+            if not plan.header.same_encoding(first.header):
+                raise ValueError("expected samples of one encoding, found another one")
+            self._decode(
+                plan, store, target, item + position, 0, plan.frame_count,
+                DEFAULT_GAP, DEFAULT_RANGE,
+            )
+            self.done += 1
 
     def decode_shared(
         self, Plan plan not None, Store store not None, Target target not None,
-        Counter counter not None, int64_t chunk=4, int64_t item=0, int64_t gap=4096,
-        int64_t largest=8 << 20,
+        Counter counter not None, int64_t chunk=4, int64_t item=0, int64_t gap=DEFAULT_GAP,
+        int64_t largest=DEFAULT_RANGE,
     ):
         """Take chunks of frames from `counter` until none is left; geozl only.
 

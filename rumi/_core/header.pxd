@@ -24,9 +24,9 @@ cdef class BlobHeader:
     cdef readonly int64_t base_frame_offset
     cdef readonly int64_t file_size
     cdef readonly int itemsize
-    cdef public object cached_dtype   # what the Python layer resolved it to
     cdef uint64_t* _checkpoints
 
+    cpdef bint same_encoding(self, BlobHeader other)
     cdef int _parse(self) except -1
     cdef int _check_fields(self) except -1
     cdef int _derive_geometry(self) except -1

@@ -310,7 +310,7 @@ cdef class BlobHeader:
             raise IndexError(f"frame {value} is outside 0..{self.frame_count - 1}")
         return value
 
-    def same_encoding(self, BlobHeader other not None):
+    cpdef bint same_encoding(self, BlobHeader other):
         """Whether two headers have the same sample encoding."""
         return (
             self.sample_format == other.sample_format

@@ -80,7 +80,7 @@ def quantity(count: int) -> str:
         value /= 1000
         if value < 999.5:
             return f"{value:.3g} {unit}"
-    return f"{value / 1000:,.3g} PB"
+    return f"{value / 1000:,.0f} PB"
 
 
 @contextmanager

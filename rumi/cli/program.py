@@ -100,6 +100,7 @@ class Program(click.Group):
 
 
 @click.group(
+    "rumi",
     cls=Program,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -131,7 +132,7 @@ def one_line(error: BaseException) -> str:
     """Say in one line what went wrong."""
     if isinstance(error, click.UsageError):
         hint = f" (try '{error.ctx.command_path} --help')" if error.ctx else ""
-        text = error.format_message() + hint
+        text = error.format_message().removesuffix(".") + hint
     elif isinstance(error, click.ClickException):
         text = error.format_message()
     elif isinstance(error, OSError) and error.filename is not None and error.strerror:

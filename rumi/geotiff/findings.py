@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Inspection", "examined", "inspect"]
 
+_ORDER = (*LOSS_NAMES, "crs")
+
 # GDAL's word for JPEG data that its decoder turns from YCbCr to RGB.
 _JPEG_YCBCR = "YCbCr JPEG"
 
@@ -125,17 +127,44 @@ def examined(
     stated = placement.stated_crs(crs)
     gdal.rasterio_module()
     tags = read_tags(path, name)
-    sample_format, bits = samples.find_samples(tags, name)
-    with gdal.opened(path, name) as (dataset, placed, remarks):
+    sample_format, bits = samples.stored_type(tags, name)
+    with gdal.opened(path, name) as (dataset, has_transform, remarks):
         with gdal.settled(), gdal.translated(name, "GDAL cannot describe it"):
             _refuse_converted_colours(dataset, tags, name)
+            kind = dataset.dtypes[0]
             stored = samples.resolve(
-                sample_format,
-                bits,
-                dataset.dtypes[0],
-                big_endian=tags.big_endian,
-                name=name,
+                sample_format, bits, kind, big_endian=tags.big_endian, name=name
             )
-            found = _inspection(dataset, tags, stored, stated, placed, name)
-        notes = (*found[1], *(f"GDAL: {line}" for line in remarks))
-        yield dataset, _with_notes(found[0], notes), stored
+            placed = placement.find(dataset, tags, stated, has_transform, name)
+            said = metadata.find(dataset, tags, stored)
+            losses = sorted(
+                (*said.losses, *placed.losses), key=lambda loss: _ORDER.index(loss.name)
+            )
+            found = Inspection(
+                src=name,
+                files=tuple(dataset.files),
+                shape=(dataset.count, dataset.height, dataset.width),
+                dtype=stored.dtype,
+                epsg=placed.epsg,
+                transform=placed.transform,
+                raster_type=placed.raster_type,
+                nodata=said.nodata,
+                band_names=said.band_names,
+                losses=tuple(losses),
+                warnings=said.warnings,
+                notes=(*said.notes, *placed.notes, *(f"GDAL: {line}" for line in remarks)),
+            )
+        yield dataset, found, stored
+
+
+def _refuse_converted_colours(dataset: Any, tags: TiffTags, name: str) -> None:
+    """Refuse samples that GDAL computes from other ones."""
+    structure = dataset.tags(ns="IMAGE_STRUCTURE")
+    space = structure.get("SOURCE_COLOR_SPACE")
+    computed = space is not None and structure.get("COMPRESSION") != _JPEG_YCBCR
+    if computed or dataset.count != tags.bands:
+        raise UnsupportedError(
+            f"{name}: the {tags.bands} bands are stored as {space or 'other colours'} and GDAL "
+            f"gives {dataset.count} bands that it computes from them; translate the file to RGB "
+            "first"
+        )

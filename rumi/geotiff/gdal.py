@@ -17,7 +17,7 @@ from typing import Any
 
 from rumi.errors import FormatError, RumiError, UnsupportedError
 
-__all__ = ["opened", "rasterio_module", "reading", "settled", "translated"]
+__all__ = ["opened", "rasterio_module", "reading", "settled", "translated", "writing"]
 
 # GDAL's default block cache is a share of the machine's memory; rumi states its own.
 CACHE_BYTES = 64 << 20
@@ -39,6 +39,13 @@ _OPENING = {
     "GDAL_DISABLE_READDIR_ON_OPEN": "FALSE",
     "GDAL_PAM_ENABLED": "YES",
     "CONVERT_YCBCR_TO_RGB": "YES",
+}
+
+_WRITING = {
+    "GDAL_CACHEMAX": CACHE_BYTES,
+    "OSR_USE_NON_DEPRECATED": "NO",
+    "GTIFF_POINT_GEO_IGNORE": "NO",
+    "GDAL_PAM_ENABLED": "YES",
 }
 
 # GDAL's settings, and the filters of `warnings`, belong to the whole process.
@@ -63,8 +70,10 @@ def rasterio_module() -> Any:
 
 
 @contextmanager
-def translated(name: str, doing: str) -> Iterator[None]:
-    """Turn whatever rasterio or GDAL raise into a FormatError that names the file.
+def translated(
+    name: str, doing: str, kind: type[Exception] = FormatError
+) -> Iterator[None]:
+    """Turn whatever rasterio or GDAL raise into one error that names the file.
 
     Parameters
     ----------
@@ -72,6 +81,8 @@ def translated(name: str, doing: str) -> Iterator[None]:
         Of the file.
     doing : str
         What failed, for the message.
+    kind : type
+        Of the error.
     """
     try:
         yield
@@ -82,7 +93,7 @@ def translated(name: str, doing: str) -> Iterator[None]:
     except Exception as error:
         if type(error).__module__.partition(".")[0] != "rasterio":
             raise
-        raise FormatError(f"{name}: {doing}: {_reason(error, name)}") from error
+        raise kind(f"{name}: {doing}: {_reason(error, name)}") from error
 
 
 def _reason(error: BaseException, name: str) -> str:
@@ -108,6 +119,14 @@ def reading() -> Iterator[None]:
     """Hold the settings that matter while pixels are read."""
     with rasterio_module().Env(**_READING):
         yield
+
+
+@contextmanager
+def writing() -> Iterator[Any]:
+    """Give rasterio with the settings that matter while a GeoTIFF is written."""
+    rasterio = rasterio_module()
+    with rasterio.Env(**_WRITING):
+        yield rasterio
 
 
 @contextmanager

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rumi.encodings import Encoding
     from rumi.geotiff.tags import TiffTags
 
-__all__ = ["Samples", "find_samples", "half_bits"]
+__all__ = ["Samples", "half_bits", "resolve", "stored_type", "widened_half"]
 
 Restore: TypeAlias = "Callable[[NDArray[Any], np.dtype[Any]], NDArray[Any]]"
 
@@ -72,7 +72,7 @@ class Samples:
         return self.stored_bits < self.encoding.bits_per_sample
 
 
-def find_samples(tags: TiffTags, name: str) -> tuple[int, int]:
+def stored_type(tags: TiffTags, name: str) -> tuple[int, int]:
     """Return SampleFormat and BitsPerSample, the same for every band.
 
     Raises
@@ -221,6 +221,17 @@ def half_bits(array: NDArray[np.float32]) -> NDArray[np.uint16]:
         sign = (wide >> np.uint32(16)) & np.uint32(0x8000)
         out[nan] = (sign | np.uint32(0x7C00) | payload).astype(np.uint16)
     return out
+
+
+def widened_half(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
+    """Return the float32 numbers of float16 bits; `half_bits` gives the bits back."""
+    wide: NDArray[np.float32] = bits.view(np.float16).astype(np.float32)
+    nan = (bits & np.uint16(0x7FFF)) > np.uint16(0x7C00)
+    if nan.any():
+        payload = (bits[nan] & np.uint16(_MAX_HALF_MANTISSA)).astype(np.uint32) << np.uint32(13)
+        sign = (bits[nan] & np.uint16(0x8000)).astype(np.uint32) << np.uint32(16)
+        wide.view(np.uint32)[nan] = sign | np.uint32(0x7F800000) | payload
+    return wide
 
 
 _EXACT = {

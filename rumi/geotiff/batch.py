@@ -1,0 +1,293 @@
+"""Many GeoTIFFs to rumi files: folders and globs, several processes, resumable."""
+
+from __future__ import annotations
+
+import glob
+import os
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from typing import Any, TypeAlias
+
+from rumi import georef
+from rumi.container import Container, read_container
+from rumi.errors import RumiError
+from rumi.georef import Georeferencing
+from rumi.geotiff.convert import Conversion, convert
+from rumi.geotiff.findings import Inspection, inspect
+from rumi.geotiff.losses import accept, parse_drop
+from rumi.source import local_path, open_source
+
+__all__ = ["Failure", "convert_many"]
+
+_SUFFIXES = (".tif", ".tiff")
+_OPTIONS = frozenset(
+    ("tile_size", "frame_unit", "codec", "verify", "drop", "crs", "allow_no_crs", "threads")
+    + ("overwrite",)
+)
+
+Path: TypeAlias = "str | os.PathLike[str]"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A GeoTIFF that did not become a rumi file.
+
+    Attributes
+    ----------
+    src, dst : str
+        The GeoTIFF, and the rumi file that it would have become.
+    kind : str
+        Class of the error, such as "UnsupportedError".
+    message : str
+        Text of the error.
+    seconds : float
+        What it took to fail.
+    """
+
+    src: str
+    dst: str
+    kind: str
+    message: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One file to convert; small and picklable."""
+
+    src: str
+    dst: str
+    resume: bool
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def run(self) -> Conversion | Failure:
+        start = time.monotonic()
+        try:
+            # The result carries them, and a child process has nowhere to show them.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                done = _finished(self) if self.resume else None
+                return done or convert(self.src, self.dst, **self.options)
+        except Exception as error:  # a row of the table, whatever it is
+            return self.failed(type(error).__name__, str(error), time.monotonic() - start)
+
+    def failed(self, kind: str, message: str, seconds: float = 0.0) -> Failure:
+        return Failure(self.src, self.dst, kind, message, seconds)
+
+
+def convert_many(
+    sources: Path | Iterable[Path],
+    folder: Path,
+    *,
+    workers: int = 1,
+    resume: bool = True,
+    on_progress: Callable[[int, int, Conversion | Failure], object] | None = None,
+    **options: Any,
+) -> list[Conversion | Failure]:
+    """Convert GeoTIFFs into a folder.
+
+    Parameters
+    ----------
+    sources : path or iterable of paths
+        Files; folders, searched for .tif and .tiff at any depth; patterns such as
+        ``"scenes/**/B0?.tif"``. Hidden files are left alone.
+    folder : path
+        Made if it is missing. The files keep their place below a source folder,
+        or below the part of a pattern before its first wildcard.
+    workers : int
+        Processes. With more than one, each converts with one thread unless
+        `threads` says otherwise.
+    resume : bool
+        Leave a file alone that is valid, newer than its source, and has the
+        shape, sample type, tiles and georeferencing that it would get.
+    on_progress : callable, optional
+        Called in this process with the numbers of files done and in all, and the
+        result, after each file.
+    **options
+        Of `convert`.
+
+    Returns
+    -------
+    list of Conversion or Failure
+        In the order of the sources. A file that fails is a row, not an exception.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument cannot be used, or two sources would become one file.
+    FileNotFoundError
+        If a folder or pattern has no GeoTIFF.
+    OSError
+        If `folder` cannot be made.
+
+    Notes
+    -----
+    Processes are spawned: a script that calls this needs the usual
+    ``if __name__ == "__main__":``. One that dies takes only the file it was
+    converting with it. After Ctrl-C the finished files stay, and the next call
+    goes on.
+    """
+    if isinstance(workers, bool) or not isinstance(workers, int):
+        raise TypeError(f"workers: expected an integer, found {type(workers).__name__}")
+    if workers < 1:
+        raise ValueError(f"workers: expected at least 1, found {workers}")
+    if unknown := sorted(set(options) - _OPTIONS):
+        raise TypeError(f"no such option: {', '.join(unknown)}")
+    options["drop"] = sorted(parse_drop(options.get("drop", ())))
+    if workers > 1:
+        options.setdefault("threads", 1)
+    jobs = [_Job(src, dst, resume, options) for src, dst in _pairs(sources, folder)]
+    for parent in {os.path.dirname(job.dst) for job in jobs}:
+        os.makedirs(parent, exist_ok=True)
+    results: list[Conversion | Failure | None] = [None] * len(jobs)
+    alone = workers == 1 or len(jobs) < 2
+    pairs = ((i, job.run()) for i, job in enumerate(jobs)) if alone else _pooled(jobs, workers)
+    for done, (number, result) in enumerate(pairs, 1):
+        results[number] = result
+        if on_progress is not None:
+            on_progress(done, len(jobs), result)
+    return [result for result in results if result is not None]
+
+
+def _pairs(sources: Path | Iterable[Path], folder: Path) -> list[tuple[str, str]]:
+    """Return source and target of each file, in order, each source once."""
+    if isinstance(sources, (str, os.PathLike)):
+        sources = [sources]
+    root = os.fsdecode(local_path(folder))
+    targets: dict[str, str] = {}
+    for source in sources:
+        for src, relative in _expand(os.fsdecode(local_path(source))):
+            dst = os.path.join(root, os.path.splitext(relative)[0] + ".rumi")
+            other = targets.setdefault(dst, src)
+            if other != src:
+                raise ValueError(f"{other} and {src} would both become {dst}; convert them apart")
+    return [(src, dst) for dst, src in targets.items()]
+
+
+def _expand(source: str) -> list[tuple[str, str]]:
+    """Return the files that a source means, each with its place below the source."""
+    if os.path.isdir(source):
+        base = source
+        found = _below(source)
+    elif glob.has_magic(source) and not os.path.exists(source):
+        base = _fixed_part(source)
+        found = [path for path in glob.glob(source, recursive=True) if os.path.isfile(path)]
+    else:
+        return [(source, os.path.basename(source))]
+    if not found:
+        raise FileNotFoundError(f"{source}: no GeoTIFF found")
+    return [(path, os.path.relpath(path, base or os.curdir)) for path in sorted(found)]
+
+
+def _below(folder: str) -> list[str]:
+    return [
+        os.path.join(parent, name)
+        for parent, _, names in os.walk(folder)
+        for name in names
+        if name.lower().endswith(_SUFFIXES) and not name.startswith(".")
+    ]
+
+
+def _fixed_part(pattern: str) -> str:
+    """Return the folders of a pattern before its first wildcard."""
+    head = os.path.dirname(pattern)
+    while glob.has_magic(head):
+        head = os.path.dirname(head)
+    return head
+
+
+def _finished(job: _Job) -> Conversion | None:
+    """Return the result of an earlier conversion if its file will do."""
+    start = time.monotonic()
+    try:
+        written = os.stat(job.dst)
+        container = read_container(open_source(job.dst))
+    except (OSError, RumiError):
+        return None
+    found = inspect(job.src, crs=job.options.get("crs"))
+    if any(os.stat(file).st_mtime_ns >= written.st_mtime_ns for file in found.files):
+        return None
+    losses = accept(
+        found.losses,
+        parse_drop(job.options["drop"]),
+        allow_no_crs=job.options.get("allow_no_crs", False),
+        name=job.src,
+    )
+    if not _would_be(found, container, job.options):
+        return None
+    return Conversion(
+        src=job.src,
+        dst=job.dst,
+        header=container.header,
+        epsg=found.epsg,
+        losses=losses,
+        nodata=found.nodata,
+        band_names=found.band_names,
+        warnings=found.warnings,
+        notes=found.notes,
+        bytes_in=os.stat(job.src).st_size,
+        bytes_out=written.st_size,
+        seconds=time.monotonic() - start,
+        skipped=True,
+    )
+
+
+def _would_be(found: Inspection, container: Container, options: dict[str, Any]) -> bool:
+    """Whether a file has the layout and georeferencing that a conversion would give it."""
+    header = container.header
+    tile = options.get("tile_size", 512)
+    unit = options.get("frame_unit", "tile") if found.shape[0] > 1 else "tile"
+    wanted = Georeferencing(found.epsg, found.transform, found.raster_type)
+    return (
+        (header.shape, header.dtype, header.unit) == (found.shape, found.dtype, unit)
+        and header.tile_shape == (tuple(tile) if isinstance(tile, (tuple, list)) else (tile, tile))
+        and georef.encode(container.georeferencing) == georef.encode(wanted)
+    )
+
+
+def _pooled(jobs: list[_Job], workers: int) -> Iterator[tuple[int, Conversion | Failure]]:
+    """Run jobs in processes; yield number and result as they end."""
+    waiting = deque(range(len(jobs)))
+    while waiting:
+        suspects = yield from _round(jobs, waiting, min(workers, len(waiting)))
+        # One of those in flight killed its process: each gets one of its own.
+        for number in suspects:
+            yield number, _alone(jobs[number])
+
+
+def _round(
+    jobs: list[_Job], waiting: deque[int], workers: int
+) -> Generator[tuple[int, Conversion | Failure], None, list[int]]:
+    """Run jobs until all are done, or a process dies; return those it may have been."""
+    flying: dict[Future[Conversion | Failure], int] = {}
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    try:
+        while waiting or flying:
+            while waiting and len(flying) < workers:
+                future = pool.submit(_Job.run, jobs[waiting[0]])
+                flying[future] = waiting.popleft()
+            for future in wait(flying, return_when=FIRST_COMPLETED).done:
+                result = future.result()
+                yield flying.pop(future), result
+    except BrokenProcessPool:
+        return list(flying.values())
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+    return []
+
+
+def _alone(job: _Job) -> Conversion | Failure:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        try:
+            return pool.submit(_Job.run, job).result()
+        except BrokenProcessPool as error:
+            return job.failed(
+                type(error).__name__,
+                f"{job.src}: the process that converted it was killed; was there enough memory?",
+            )

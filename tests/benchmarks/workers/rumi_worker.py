@@ -1,0 +1,68 @@
+"""rumi, and the floor under it: the bare decoder calls and a copy of the result."""
+
+import os
+import time
+
+import numpy as np
+from loop import digest, serve, timed
+from openzl import ext as openzl
+
+import rumi
+from rumi import backends
+
+
+def write(array, path, **options):
+    header = rumi.write(path, np.load(array), **options)
+    return {"blob": bytes(header).hex(), "file": header.file_size}
+
+
+def reads(path, blob, windows, threads=1, reuse=False, backend="auto"):
+    os.environ[backends.ENVIRONMENT_VARIABLE] = backend
+    header = bytes.fromhex(blob)
+    if reuse:
+        header = rumi.Header(header)
+    items = [None if window is None else tuple(window) for window in windows]
+    return timed(lambda window: rumi.read(path, header, window=window, threads=threads), items)
+
+
+def batch(paths, blobs, windows, threads=1, many=True):
+    headers = [bytes.fromhex(blob) for blob in blobs]
+    items = [tuple(window) for window in windows]
+    start = time.perf_counter()
+    if many:
+        result = rumi.read_many(paths, headers, items, threads=threads)
+    else:
+        result = [
+            rumi.read(path, header, window=window, threads=threads)
+            for path, header, window in zip(paths, headers, items, strict=True)
+        ]
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, "digest": digest(np.stack(result))}
+
+
+def floor(path, blob, windows):
+    header = rumi.Header(bytes.fromhex(blob))
+    context = openzl.DCtx()
+    context.set_parameter(openzl.DParam.StickyParameters, 1)
+    if backends.geozl_available():
+        import geozl
+
+        geozl.register_decoders(context)
+    seconds = 0.0
+    with open(path, "rb") as file:
+        contents = file.read()
+    for window in windows:
+        result = rumi.read(path, header, window=window, threads=1)
+        offsets, counts = header.ranges(None, window)
+        frames = [
+            contents[o : o + n] for o, n in zip(offsets.tolist(), counts.tolist(), strict=True)
+        ]
+        start = time.perf_counter()
+        for frame in frames:
+            context.decompress(frame)
+        copy = result.copy()
+        seconds += time.perf_counter() - start
+    return {"seconds": seconds, "digest": digest(copy)}
+
+
+serve({"write": write, "reads": reads, "batch": batch, "floor": floor})
