@@ -21,6 +21,7 @@ from rumi.header import Header
 from rumi.image import Image
 from rumi.image import open_image as open
 from rumi.read import read, read_many
+from rumi.validation import Report, validate
 from rumi.write import write
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Header",
     "HeaderError",
     "Image",
+    "Report",
     "RumiError",
     "SourceError",
     "StaleHeaderError",
@@ -38,5 +40,6 @@ __all__ = [
     "open",
     "read",
     "read_many",
+    "validate",
     "write",
 ]

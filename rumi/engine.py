@@ -23,8 +23,8 @@ __all__ = [
     "execute",
     "output_target",
     "scales",
-    "single_backend",
     "shared_array",
+    "single_backend",
 ]
 
 # Decoded bytes below which handing frames to other threads costs more than it

@@ -287,6 +287,7 @@ def _directory(model: int) -> list[Sequence[int]]:
     crs_key = k.GEO_KEY_PROJECTED_CS_TYPE if projected else k.GEO_KEY_GEOGRAPHIC_TYPE
     codes = (0,) if model == k.MODEL_TYPE_UNDEFINED else range(k.MIN_EPSG, k.MAX_EPSG + 1)
     allowed: list[Sequence[int]] = [(value,) for value in k.GEO_KEY_DIRECTORY_HEADER]
+    allowed[2] = (0, 1)  # of GeoTIFF 1.0, which is written, and 1.1: the keys mean the same
     allowed += [(k.GEO_KEY_GT_MODEL_TYPE,), (0,), (1,), tuple(_MODELS.values())]
     allowed += [(k.GEO_KEY_GT_RASTER_TYPE,), (0,), (1,), tuple(_RASTERS.values())]
     return [*allowed, (crs_key,), (0,), (1,), codes]

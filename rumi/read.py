@@ -22,8 +22,8 @@ from rumi.engine import (
     execute,
     output_target,
     scales,
-    single_backend,
     shared_array,
+    single_backend,
 )
 from rumi.errors import (
     CodecError,

@@ -549,7 +549,7 @@ def test_encode_checks_everything() -> None:
     [
         (0, 2, r"element 0 \(KeyDirectoryVersion, byte 0\): expected 1, found 2"),
         (1, 0, r"element 1 \(KeyRevision, byte 2\): expected 1, found 0"),
-        (2, 1, r"element 2 \(MinorRevision, byte 4\): expected 0, found 1"),
+        (2, 2, r"element 2 \(MinorRevision, byte 4\): expected 0..1, found 2"),
         (3, 4, r"element 3 \(NumberOfKeys, byte 6\): expected 3, found 4"),
         (4, 1025, r"element 4 \(KeyID of GTModelTypeGeoKey, byte 8\): expected 1024, found 1025"),
         (5, 34736, r"TIFFTagLocation of GTModelTypeGeoKey, byte 10\): expected 0, found 34736"),
@@ -692,3 +692,9 @@ def test_bounds_are_ordered() -> None:
     mirrored = (-10.0, 0.0, 200.0, 0.0, -10.0, 50.0)
     assert georef.bounds(mirrored, 2, 3) == (170.0, 30.0, 200.0, 50.0)
     assert georef.bounds((1.0, 0.5, 100.0, 0.0, -1.0, 200.0), 2, 4) == (100.0, 198.0, 105.0, 200.0)
+
+
+def test_minor_revision_of_geotiff_1_1_is_read() -> None:
+    keys = bytearray(UTM_AREA_KEYS)
+    struct.pack_into("<H", keys, 4, 1)
+    assert decode(UTM_AREA_MATRIX, bytes(keys)) == decode(UTM_AREA_MATRIX, UTM_AREA_KEYS)

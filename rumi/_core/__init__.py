@@ -11,19 +11,15 @@ if sys.byteorder != "little":
     raise ImportError("rumi reads little-endian words in place and needs a little-endian machine")
 
 from rumi._core.bits import pack, unpack
-from rumi._core.decode import (
-    Counter,
-    Decoder,
-    Store,
-    Target,
-    environment,
-    openzl_reason,
-    set_geozl,
-)
+from rumi._core.decode import FRAME_MAGIC, Counter, Decoder, environment, set_geozl
+from rumi._core.failure import openzl_reason
 from rumi._core.header import BlobHeader, frame_data_offset, serialise
 from rumi._core.plan import Plan
+from rumi._core.scatter import Target
+from rumi._core.store import Store
 
 __all__ = [
+    "FRAME_MAGIC",
     "BlobHeader",
     "Counter",
     "Decoder",
