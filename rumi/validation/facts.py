@@ -89,13 +89,22 @@ class FileFacts:
         return int(self.source.size)
 
     @cached_property
-    def entries(self) -> list[Entry]:
-        """The entries of the first IFD, wherever it is."""
+    def ifd_offset(self) -> int:
+        """Where the first IFD starts."""
         if self.first[:4] != constants.BIGTIFF_HEADER[:4] or len(self.first) < 16:
             raise NotChecked("the file is no little-endian BigTIFF")
-        start = struct.unpack_from("<Q", self.first, 8)[0]
-        head = self._read(start, 8, "the IFD")
-        (count,) = struct.unpack("<Q", head)
+        return int(struct.unpack_from("<Q", self.first, 8)[0])
+
+    @cached_property
+    def entry_count(self) -> int:
+        """How many entries the first IFD claims."""
+        head = self._read(self.ifd_offset, 8, "the IFD")
+        return int(struct.unpack("<Q", head)[0])
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """The entries of the first IFD, wherever it is."""
+        start, count = self.ifd_offset, self.entry_count
         if count > _MAX_ENTRIES:
             raise NotChecked(f"the IFD claims {count} entries")
         raw = self._read(start + 8, count * constants.IFD_ENTRY_SIZE, "the IFD")
@@ -107,8 +116,8 @@ class FileFacts:
     @cached_property
     def next_ifd(self) -> tuple[int, int]:
         """Byte and value of the offset of the next IFD."""
-        start = struct.unpack_from("<Q", self.first, 8)[0]
-        at = start + 8 + len(self.entries) * constants.IFD_ENTRY_SIZE
+        entries = len(self.entries)
+        at = self.ifd_offset + 8 + entries * constants.IFD_ENTRY_SIZE
         return at, struct.unpack("<Q", self._read(at, 8, "the offset of the next IFD"))[0]
 
     def entry(self, tag: int) -> Entry:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,6 +83,8 @@ def _tiled(facts: FileFacts) -> None:
 
 @FILE.clause("tags", _IFD, "the IFD holds exactly the tags listed, and no others")
 def _tags(facts: FileFacts) -> None:
+    if facts.entry_count > k.IFD_ENTRY_COUNT + len(_NAMED):
+        raise Broken(k.IFD_ENTRY_COUNT, facts.entry_count, offset=k.IFD_OFFSET)
     found = [entry.tag for entry in facts.entries]
     for entry in facts.entries:
         # Tags that clauses of their own forbid are left to those.
@@ -183,11 +184,8 @@ def _frame_unit(facts: FileFacts) -> None:
 
 @FILE.clause("ifd-position", _PLACEMENT, "the IFD starts at byte 16, before the frame data")
 def _ifd_position(facts: FileFacts) -> None:
-    if facts.first[:4] != k.BIGTIFF_HEADER[:4] or len(facts.first) < k.IFD_OFFSET:
-        raise NotChecked("the file is no little-endian BigTIFF")
-    (position,) = struct.unpack_from("<Q", facts.first, 8)
-    if position != k.IFD_OFFSET:
-        raise Broken(k.IFD_OFFSET, position, offset=8)
+    if facts.ifd_offset != k.IFD_OFFSET:
+        raise Broken(k.IFD_OFFSET, facts.ifd_offset, offset=8)
 
 
 @FILE.clause("placement", _PLACEMENT, "larger values follow the IFD in rising tag order, no gaps")
@@ -260,6 +258,12 @@ def _contiguous(facts: FileFacts) -> None:
 
 @FILE.clause("complete", _PROFILE, "the file ends with its last frame")
 def _complete(facts: FileFacts) -> None:
+    if facts.size < k.EXTERNAL_OFFSET:
+        raise Broken(f"at least {k.EXTERNAL_OFFSET} bytes", facts.size, offset=facts.size)
+    claimed = facts.entry(k.TAG_TILE_OFFSETS).count
+    index = k.EXTERNAL_OFFSET + sum(entry.size for entry in facts.entries if not entry.inline)
+    if index > facts.size:
+        raise Broken(f"{index} bytes of index for {claimed} frames", facts.size, offset=facts.size)
     offsets, counts = facts.frames
     end = int((offsets + counts).max())
     if end != facts.size:
