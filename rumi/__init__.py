@@ -7,6 +7,7 @@ decode.
 """
 
 from rumi.container import index
+from rumi.cube import Cube, CubeCollection, ImageCollection
 from rumi.errors import (
     CodecError,
     FormatError,
@@ -26,10 +27,13 @@ from rumi.write import write
 
 __all__ = [
     "CodecError",
+    "Cube",
+    "CubeCollection",
     "FormatError",
     "Header",
     "HeaderError",
     "Image",
+    "ImageCollection",
     "Report",
     "RumiError",
     "SourceError",

@@ -41,13 +41,11 @@ __all__ = [
     "Georeferencing",
     "RasterType",
     "Transform",
-    "bounds",
     "crs_kind",
     "decode",
     "encode",
     "normalise_crs",
     "normalise_transform",
-    "window_transform",
 ]
 
 CRSKind: TypeAlias = Literal["projected", "geographic"]
@@ -384,18 +382,3 @@ def _check_matrix(doubles: Sequence[float], expected: Sequence[float], at: str) 
             place = f"element {i} (row {i // 4}, column {i % 4}, byte {8 * i})"
             need = wanted if math.isfinite(wanted) else "a finite number"
             raise FormatError(f"{at}ModelTransformationTag {place}: expected {need}, found {found}")
-
-
-def bounds(transform: Transform, height: int, width: int) -> tuple[float, float, float, float]:
-    """Return ``(left, bottom, right, top)``, ordered for south-up and rotated images too."""
-    a, b, c, d, e, f = transform
-    corners = ((0, 0), (0, height), (width, 0), (width, height))
-    xs = [a * column + b * row + c for column, row in corners]
-    ys = [d * column + e * row + f for column, row in corners]
-    return min(xs), min(ys), max(xs), max(ys)
-
-
-def window_transform(transform: Transform, row: int, col: int) -> Transform:
-    """Return the transform of the part of an image that begins at pixel (row, col)."""
-    a, b, c, d, e, f = transform
-    return a, b, a * col + b * row + c, d, e, d * col + e * row + f

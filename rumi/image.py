@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
-from rumi import georef
+from rumi import georef, transforms
 from rumi._core import Plan
 from rumi._generated import constants
 from rumi.container import read_container
 from rumi.engine import blame_stale_header, execute, output_target
 from rumi.errors import CodecError, FormatError, StaleHeaderError
 from rumi.header import as_header
+from rumi.indexing import axis, is_integer, split_key
 from rumi.source import handles, is_path, open_source, source_name
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Image:
         if header is not None:
             self.header = as_header(header)
             return
-        container = read_container(self._open(checked=False))
+        container = read_container(self.opened(checked=False))
         self.header = container.header
         self._georeferencing = container.georeferencing
 
@@ -109,7 +109,7 @@ class Image:
     def georeferencing(self) -> Georeferencing:
         """CRS, transform and raster type; 160 bytes are read at first need."""
         if self._georeferencing is None:
-            source = self._open()
+            source = self.opened()
             start = self.header.base_frame_offset - constants.GEOREFERENCING_SIZE
             data = source.read(start, constants.GEOREFERENCING_SIZE)
             split = constants.MODEL_TRANSFORMATION_SIZE
@@ -150,7 +150,7 @@ class Image:
         transform = self.transform
         if transform is None:
             return None
-        return georef.bounds(transform, self.shape[1], self.shape[2])
+        return transforms.bounds(transform, self.shape[1], self.shape[2])
 
     def read(
         self, *, bands: Any = None, window: Any = None, out: Any = None, threads: int | None = None
@@ -158,13 +158,72 @@ class Image:
         """Read a window; arguments, result and errors as of `rumi.read`."""
         plan = Plan(self.header, bands, window)
         array, target = output_target(plan, out)
-        source = self._open()
+        source = self.opened()
         try:
             execute(plan, source, target, threads=threads)
         except (CodecError, FormatError) as error:
             blame_stale_header(source, self.header, error)
             raise
         return array if out is None else out
+
+    @property
+    def grid_shape(self) -> tuple[int, int]:
+        """Rows and columns of the tile grid."""
+        return self.header.tiles_down, self.header.tiles_across
+
+    def cell_window(self, row: SupportsIndex, col: SupportsIndex) -> tuple[int, int, int, int]:
+        """Return the window (row, column, height, width) of a grid position, cut to the image.
+
+        Raises
+        ------
+        IndexError
+            If there is no such grid position.
+        """
+        header = self.header
+        # Checks both positions.
+        header.frame_index(row, col)
+        top = row.__index__() * header.tile_length
+        left = col.__index__() * header.tile_width
+        return (
+            top,
+            left,
+            min(header.tile_length, header.image_length - top),
+            min(header.tile_width, header.image_width - left),
+        )
+
+    def cell_bounds(
+        self, row: SupportsIndex, col: SupportsIndex
+    ) -> tuple[float, float, float, float] | None:
+        """Return left, bottom, right and top of a grid position, None without georeferencing."""
+        top, left, height, width = self.cell_window(row, col)
+        if self.transform is None:
+            return None
+        return transforms.bounds(transforms.window_transform(self.transform, top, left), height, width)
+
+    def cell_of(self, x: float, y: float) -> tuple[int, int]:
+        """Return the grid position that holds a coordinate of the image's CRS.
+
+        Raises
+        ------
+        ValueError
+            If the image has no georeferencing or the coordinate is outside it.
+        """
+        if self.transform is None:
+            raise ValueError(f"{self.name} has no georeferencing")
+        row, col = transforms.pixel_of(self.transform, x, y)
+        height, width = self.shape[1:]
+        if not (0 <= row < height and 0 <= col < width):
+            raise ValueError(f"({x}, {y}) is outside {self.name}, bounds {self.bounds}")
+        return int(row) // self.header.tile_length, int(col) // self.header.tile_width
+
+    def tile(self, row: SupportsIndex, col: SupportsIndex, band: SupportsIndex = 0) -> NDArray[Any]:
+        """Read one band at one grid position, shape (h, w), cut at the edges."""
+        self.header.frame_index(row, col, band)
+        return self.read(bands=band, window=self.cell_window(row, col))[0]
+
+    def cell(self, row: SupportsIndex, col: SupportsIndex) -> NDArray[Any]:
+        """Read all bands at one grid position, shape (B, h, w), cut at the edges."""
+        return self.read(window=self.cell_window(row, col))
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         """Read ``image[bands, rows, cols]``.
@@ -182,16 +241,16 @@ class Image:
         ValueError
             If a slice selects nothing or has a step below 1.
         """
-        bands, rows, cols = _split_key(key)
-        row = _axis(rows, self.shape[1], "row")
-        col = _axis(cols, self.shape[2], "column")
+        bands, rows, cols = split_key(key, self.ndim)
+        row = axis(rows, self.shape[1], "row")
+        col = axis(cols, self.shape[2], "column")
         window = (row.start, col.start, row.stop - row.start, col.stop - col.start)
-        array = self.read(bands=bands, window=window)
+        array: NDArray[Any] = self.read(bands=bands, window=window)
         if row.step > 1 or col.step > 1:
             array = array[:, :: row.step, :: col.step].copy()
         drop = tuple(
-            axis
-            for axis, dropped in enumerate((_is_integer(bands), row.single, col.single))
+            position
+            for position, dropped in enumerate((is_integer(bands), row.single, col.single))
             if dropped
         )
         return array.squeeze(axis=drop) if drop else array
@@ -229,8 +288,14 @@ class Image:
             f"{self.header.encoding.dtype_name}, {self.header.unit} frames>"
         )
 
-    def _open(self, *, checked: bool = True) -> Store:
-        """Return the opened source, the same file as at the first time."""
+    def opened(self, *, checked: bool = True) -> Store:
+        """Return the opened source, the same state of the file as at the first time.
+
+        Raises
+        ------
+        StaleHeaderError
+            If the file was replaced, or its size is not the header's.
+        """
         if not is_path(self._source):
             source = open_source(self._source)
         else:
@@ -245,54 +310,3 @@ class Image:
                 f"{self.name}: the file was replaced since it was opened; open it again"
             )
         return source
-
-
-@dataclass(frozen=True, slots=True)
-class _Axis:
-    start: int
-    stop: int
-    step: int
-    single: bool
-
-
-def _is_integer(value: Any) -> bool:
-    return getattr(value, "ndim", 0) == 0 and hasattr(value, "__index__")
-
-
-def _split_key(key: Any) -> tuple[Any, Any, Any]:
-    """Return the selectors of the three axes, with the ellipsis filled in."""
-    parts = list(key) if isinstance(key, tuple) else [key]
-    if sum(part is Ellipsis for part in parts) > 1:
-        raise IndexError("an index has at most one ellipsis")
-    if not any(part is Ellipsis for part in parts):
-        parts.append(Ellipsis)
-    position = next(i for i, part in enumerate(parts) if part is Ellipsis)
-    fill = 3 - (len(parts) - 1)
-    if fill < 0:
-        raise IndexError(f"an image has 3 axes, found {len(parts) - 1} indices")
-    parts[position : position + 1] = [slice(None)] * fill
-    return parts[0], parts[1], parts[2]
-
-
-def _axis(selector: Any, size: int, name: str) -> _Axis:
-    """Return the extent that a row or column selector covers."""
-    if isinstance(selector, slice):
-        start = 0 if selector.start is None else _bound(selector.start, size, name)
-        stop = size if selector.stop is None else _bound(selector.stop, size, name)
-        step = 1 if selector.step is None else _bound(selector.step, None, f"{name} step")
-        if start >= stop or step < 1:
-            raise ValueError(
-                f"{name} slice {start}:{stop}:{step} selects nothing of {size} or runs backwards"
-            )
-        return _Axis(start, stop, step, single=False)
-    position = _bound(selector, size - 1, name)
-    return _Axis(position, position + 1, 1, single=True)
-
-
-def _bound(value: Any, limit: int | None, name: str) -> int:
-    if isinstance(value, bool) or not _is_integer(value):
-        raise TypeError(f"a {name} index is an integer or a slice, found {type(value).__name__}")
-    number: int = value.__index__()
-    if limit is not None and not 0 <= number <= limit:
-        raise IndexError(f"{name} {number} is outside 0..{limit}")
-    return number

@@ -21,7 +21,7 @@ from pyproj import CRS
 from rasterio.io import DatasetReader, MemoryFile
 from rasterio.windows import Window
 
-from rumi import georef
+from rumi import georef, transforms
 from rumi.errors import FormatError, UnsupportedError
 from rumi.georef import Georeferencing, decode, encode, normalise_crs, normalise_transform
 
@@ -320,7 +320,7 @@ def test_centre_of_the_first_pixel(keys: bytes, centre: Any) -> None:
     transform = decode(UTM_AREA_MATRIX, keys).transform
     assert transform is not None
     assert position(transform, 0.5, 0.5) == centre
-    window = georef.window_transform(transform, row=1, col=3)
+    window = transforms.window_transform(transform, row=1, col=3)
     assert position(window, -2.5, -0.5) == centre
     assert position(window, 0, 0) == position(transform, 3, 1)
 
@@ -681,17 +681,17 @@ def test_decode_does_not_need_pyproj(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_window_transform_as_rasterio_has_it(transform: Any) -> None:
     theirs = rasterio.windows.transform(Window(3, 2, 5, 5), Affine(*transform))
-    assert georef.window_transform(transform, row=2, col=3) == tuple(theirs)[:6]
-    assert georef.window_transform(transform, 0, 0) == transform
+    assert transforms.window_transform(transform, row=2, col=3) == tuple(theirs)[:6]
+    assert transforms.window_transform(transform, 0, 0) == transform
 
 
 def test_bounds_are_ordered() -> None:
-    assert georef.bounds(UTM, 10, 20) == (500000.0, 4599700.0, 500600.0, 4600000.0)
+    assert transforms.bounds(UTM, 10, 20) == (500000.0, 4599700.0, 500600.0, 4600000.0)
     south_up = (10.0, 0.0, 1000.0, 0.0, 10.0, 4000.0)
-    assert georef.bounds(south_up, 12, 12) == (1000.0, 4000.0, 1120.0, 4120.0)
+    assert transforms.bounds(south_up, 12, 12) == (1000.0, 4000.0, 1120.0, 4120.0)
     mirrored = (-10.0, 0.0, 200.0, 0.0, -10.0, 50.0)
-    assert georef.bounds(mirrored, 2, 3) == (170.0, 30.0, 200.0, 50.0)
-    assert georef.bounds((1.0, 0.5, 100.0, 0.0, -1.0, 200.0), 2, 4) == (100.0, 198.0, 105.0, 200.0)
+    assert transforms.bounds(mirrored, 2, 3) == (170.0, 30.0, 200.0, 50.0)
+    assert transforms.bounds((1.0, 0.5, 100.0, 0.0, -1.0, 200.0), 2, 4) == (100.0, 198.0, 105.0, 200.0)
 
 
 def test_minor_revision_of_geotiff_1_1_is_read() -> None:
