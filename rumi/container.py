@@ -17,26 +17,31 @@ import kaitaistruct
 import numpy as np
 
 from rumi import encodings, georef
-from rumi._core import frame_data_offset
+from rumi._core import Store, frame_data_offset
 from rumi._generated import constants
 from rumi._generated.rumi_file import RumiFile
 from rumi.errors import FormatError, RumiError, TruncatedError, UnsupportedError
 from rumi.georef import Georeferencing
 from rumi.header import FRAME_UNITS, Header
 from rumi.source import open_source
+from rumi.validation.facts import FileFacts
+from rumi.validation.file_clauses import FILE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rumi._core import Store
-    from rumi.source import SourceLike
+    from rumi.remote.opened import OpenObject
+    from rumi.source import Opened, SourceLike
 
-__all__ = ["Container", "build_prefix", "index", "read_container"]
+__all__ = ["Container", "build_prefix", "index", "read_container", "read_container_async"]
 
 # Enough for the index of most chips, so that most files take one read.
 _FIRST_READ = 4096
 
-_TAG_NAMES = [name for _, name, _ in constants.TAGS]
+# No file's frames start earlier, so a first request for this much fetches none; it
+# is the whole index of a file of one frame.
+_LEAST_PREFIX = constants.EXTERNAL_OFFSET + constants.GEOREFERENCING_SIZE
+
 _FIELD_TYPES = {
     constants.FIELD_TYPE_SHORT: "<u2",
     constants.FIELD_TYPE_LONG: "<u4",
@@ -112,8 +117,8 @@ def index(source: SourceLike) -> Header:
 
     Parameters
     ----------
-    source : path or bytes-like
-        The file.
+    source : path, URL, RemoteSource or bytes-like
+        The file. Of a remote one, its index takes at most two requests.
 
     Returns
     -------
@@ -136,10 +141,29 @@ def index(source: SourceLike) -> Header:
     return read_container(open_source(source)).header
 
 
-def read_container(source: Store) -> Container:
+def read_container(source: Opened) -> Container:
     """Parse and check everything before the frames; see `index` for the errors."""
+    first = source.read(0, _FIRST_READ if isinstance(source, Store) else _LEAST_PREFIX)
+    # Of a remote file, the first reply tells the size.
     name, size = source.name, source.size
-    first = source.read(0, _FIRST_READ)
+    base = _frame_data_start(first, size, name)
+    if base > len(first):
+        first += source.read(len(first), base - len(first))
+    return _check(_parse(first[:base], name), size, name)
+
+
+async def read_container_async(source: OpenObject) -> Container:
+    """Do as `read_container`, with at most two requests."""
+    first = await source.read_async(0, _LEAST_PREFIX)
+    name, size = source.name, source.size
+    base = _frame_data_start(first, size, name)
+    if base > len(first):
+        first += await source.read_async(len(first), base - len(first))
+    return _check(_parse(first[:base], name), size, name)
+
+
+def _frame_data_start(first: bytes, size: int, name: str) -> int:
+    """Return where the frames start, from the first bytes of a file."""
     _refuse_foreign(first, name)
     if len(first) < constants.EXTERNAL_OFFSET:
         raise TruncatedError(
@@ -147,24 +171,29 @@ def read_container(source: Store) -> Container:
             f"IFD, found {len(first)}"
         )
     parsed = _parse(first[: constants.EXTERNAL_OFFSET], name)
-    base = frame_data_offset(
-        parsed.ifd.tile_offsets.count, parsed.ifd.samples_per_pixel.first_value
-    )
+    frames = parsed.ifd.tile_offsets.count
+    if frames > size:
+        raise TruncatedError(
+            f"{name}: TileOffsets: expected room for {frames} frames, found a file of {size} bytes"
+        )
+    base = frame_data_offset(frames, parsed.ifd.samples_per_pixel.first_value)
     if base >= size:
         raise TruncatedError(
             f"{name}: expected frame data from byte {base} on (base_frame_offset), found a file of "
             f"{size} bytes"
         )
-    prefix = first[:base]
-    if base > len(first):
-        prefix += source.read(len(first), base - len(first))
-    return _check(_parse(prefix, name), size, name)
+    return base
 
 
 def _refuse_foreign(first: bytes, name: str) -> None:
     """Say what a file is that is certainly no rumi file."""
     if not first:
         raise TruncatedError(f"{name}: expected a rumi file, found 0 bytes")
+    if constants.BIGTIFF_HEADER.startswith(first):
+        raise TruncatedError(
+            f"{name}: expected at least {constants.EXTERNAL_OFFSET} bytes of BigTIFF header and "
+            f"IFD, found {len(first)}"
+        )
     start = first[:4]
     found = {
         b"II*\0": "a classic TIFF",
@@ -210,51 +239,23 @@ def _parse(data: bytes, name: str) -> Any:
     try:
         return RumiFile(kaitaistruct.KaitaiStream(BytesIO(data)))
     except (kaitaistruct.ValidationFailedError, EOFError, ValueError) as error:
-        raise FormatError(f"{name}: {_explain(error)}") from error
+        raise FormatError(f"{name}: {_explain(data, error)}") from error
 
 
-def _explain(error: Exception) -> str:
-    """Say in one line which field broke, where, what was expected and found."""
-    position = getattr(error, "io", None)
-    where = f" before byte {position.pos()}" if position is not None else ""
-    field = _field_of(error)
-    if isinstance(error, kaitaistruct.ValidationNotEqualError):
-        return f"{field}{where}: expected {_plain(error.expected)}, found {_plain(error.actual)}"
-    if isinstance(error, kaitaistruct.ValidationLessThanError):
-        return f"{field}{where}: expected at least {error.min}, found {error.actual}"
-    if isinstance(error, kaitaistruct.ValidationGreaterThanError):
-        return f"{field}{where}: expected at most {error.max}, found {error.actual}"
-    if isinstance(error, EOFError):
-        return f"{field}: the file ends inside it"
-    return f"{field}{where}: does not hold ({error})".replace("\n", " ")
+def _explain(data: bytes, error: Exception) -> str:
+    """Say in one line which clause broke, where, what was expected and found.
 
-
-def _field_of(error: Exception) -> str:
-    """Name the field: the tag of the IFD entry that was being read, or the path in the spec."""
-    stream = getattr(error, "io", None)
-    path = str(getattr(error, "src_path", "")).rpartition("/")[2]
-    if stream is not None:
-        entry, inside = divmod(
-            stream.pos() - 1 - constants.IFD_OFFSET - 8, constants.IFD_ENTRY_SIZE
-        )
-        if 0 <= entry < len(_TAG_NAMES) and str(getattr(error, "src_path", "")).startswith(
-            "/types/entry"
-        ):
-            part = (
-                "tag"
-                if inside < 2
-                else "type"
-                if inside < 4
-                else "count"
-                if inside < 12
-                else "value"
+    The parser stops at a byte; the clauses say what the byte is about.
+    """
+    facts = FileFacts(Store.memory(data))
+    for finding in FILE.run(facts):
+        # The file is longer than what was read of it.
+        if finding.status == "failed" and finding.clause.id != "file.complete":
+            return (
+                f"{finding.clause.text} ({finding.clause.section}, byte {finding.offset}): "
+                f"expected {finding.expected}, found {finding.found}"
             )
-            return f"IFD entry {entry} ({_TAG_NAMES[entry]}) {part}"
-    return f"field {path}" if path else "BigTIFF header or IFD"
-
-
-def _plain(value: Any) -> str:
-    return value.hex(" ") if isinstance(value, bytes) else str(getattr(value, "value", value))
+    return f"expected the profile of a rumi file, found otherwise: {error}".replace("\n", " ")
 
 
 def _check(parsed: Any, size: int, name: str) -> Container:

@@ -116,6 +116,7 @@ cdef bint too_wide(const char* samples, int64_t size, int bits) noexcept nogil:
 
 
 @cython.final
+@cython.no_gc
 cdef class Target:
     """Writable memory of shape (B, H, W) or (N, B, H, W), any strides.
 

@@ -30,11 +30,15 @@ cdef extern from "sys/uio.h" nogil:
 
 
 @cython.final
+@cython.no_gc
 cdef class Store:
     """Bytes of one file: a descriptor read by position, or memory.
 
     Make one with `open_path` or `memory`. `name` is what errors call the file;
     `size` is in bytes; `identity` tells one state of a local file from another.
+
+    Not tracked by the garbage collector, which would let go of a buffer before
+    it is released; a store refers to nothing that could refer to it.
     """
 
     def __cinit__(self):

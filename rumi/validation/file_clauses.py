@@ -1,4 +1,4 @@
-"""Clauses about the file before its frames: profile, IFD, placement, georeferencing."""
+"""Clauses about the file before its frames: profile, IFD, placement."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rumi import georef
 from rumi._core import frame_data_offset
 from rumi._generated import constants as k
 from rumi.encodings import ENCODINGS
-from rumi.errors import UnsupportedError
 from rumi.validation.clauses import Registry
+from rumi.validation.georef_clauses import GEOREFERENCING, OTHER_GEO
 from rumi.validation.report import Broken, NotChecked
 
 if TYPE_CHECKING:
@@ -24,20 +23,17 @@ FILE = Registry("file")
 _PROFILE = "File profile"
 _IFD = "Fixed IFD"
 _PLACEMENT = "Fixed IFD, Placement"
-_GEO = "Georeferencing"
 
 _EXPECTED = [tag for tag, _, _ in k.TAGS]
 _NAMES = {tag: name for tag, name, _ in k.TAGS}
 _TYPES = {tag: kind for tag, _, kind in k.TAGS}
 _STRIPS = {273: "StripOffsets", 278: "RowsPerStrip", 279: "StripByteCounts"}
 _AUXILIARY = {254: "NewSubfileType", 255: "SubfileType", 330: "SubIFDs"}
-_OTHER_GEO = {
-    33550: "ModelPixelScaleTag",
-    33922: "ModelTiepointTag",
-    34736: "GeoDoubleParamsTag",
-    34737: "GeoAsciiParamsTag",
-}
-_NAMED = {**_STRIPS, **_AUXILIARY, **_OTHER_GEO}
+_NAMED = {**_STRIPS, **_AUXILIARY, **OTHER_GEO}
+
+
+def _name(tag: int) -> str:
+    return f"{_NAMES.get(tag, 'tag')} ({tag})"
 
 
 @FILE.clause("byte-order", _PROFILE, "the file uses little-endian byte order")
@@ -89,20 +85,25 @@ def _tags(facts: FileFacts) -> None:
     for entry in facts.entries:
         # Tags that clauses of their own forbid are left to those.
         if entry.tag not in _EXPECTED and entry.tag not in _NAMED:
-            raise Broken("no other tag", f"tag {entry.tag}", offset=entry.position)
-    missing = [f"{_NAMES[tag]} ({tag})" for tag in _EXPECTED if tag not in found]
-    if missing:
-        raise Broken("all 11 tags", f"no {', '.join(missing)}", offset=k.IFD_OFFSET)
+            raise Broken("no other tag", _name(entry.tag), offset=entry.position)
+    missing = ", ".join(_name(tag) for tag in _EXPECTED if tag not in found)
     twice = [entry for entry in facts.entries if found.count(entry.tag) > 1]
     if twice:
-        raise Broken("each tag once", f"tag {twice[0].tag} twice", offset=twice[0].position)
+        without = f" and no {missing}" if missing else ""
+        raise Broken(
+            "each tag once", f"{_name(twice[0].tag)} twice{without}", offset=twice[1].position
+        )
+    if missing:
+        raise Broken("all 11 tags", f"no {missing}", offset=k.IFD_OFFSET)
 
 
 @FILE.clause("tag-order", _IFD, "the tags are in rising order")
 def _tag_order(facts: FileFacts) -> None:
     for before, after in zip(facts.entries, facts.entries[1:], strict=False):
         if after.tag < before.tag:
-            raise Broken(f"a tag above {before.tag}", after.tag, offset=after.position)
+            raise Broken(
+                f"a tag above {_name(before.tag)}", _name(after.tag), offset=after.position
+            )
 
 
 @FILE.clause("types", _IFD, "each tag has the type listed")
@@ -120,16 +121,20 @@ def _types(facts: FileFacts) -> None:
 
 @FILE.clause("counts", _IFD, "each tag has the count listed")
 def _counts(facts: FileFacts) -> None:
+    sides = (k.TAG_IMAGE_WIDTH, k.TAG_IMAGE_LENGTH, k.TAG_TILE_WIDTH, k.TAG_TILE_LENGTH)
+    fixed = dict.fromkeys((*sides, k.TAG_SAMPLES_PER_PIXEL), 1)
+    _expect_counts(facts, {**fixed, k.TAG_MODEL_TRANSFORMATION: 16, k.TAG_GEO_KEY_DIRECTORY: 16})
     bands = facts.number(k.TAG_SAMPLES_PER_PIXEL)
     frames = facts.entry(k.TAG_TILE_OFFSETS).count
-    expected = dict.fromkeys(_EXPECTED, 1)
-    expected |= {k.TAG_BITS_PER_SAMPLE: bands, k.TAG_SAMPLE_FORMAT: bands}
-    expected |= {k.TAG_TILE_OFFSETS: frames, k.TAG_TILE_BYTE_COUNTS: frames}
-    expected |= {k.TAG_MODEL_TRANSFORMATION: 16, k.TAG_GEO_KEY_DIRECTORY: 16}
+    _expect_counts(facts, {k.TAG_BITS_PER_SAMPLE: bands, k.TAG_SAMPLE_FORMAT: bands})
+    _expect_counts(facts, {k.TAG_TILE_BYTE_COUNTS: frames})
+
+
+def _expect_counts(facts: FileFacts, expected: dict[int, int]) -> None:
     for entry in facts.entries:
         if entry.tag in expected and entry.count != expected[entry.tag]:
             raise Broken(
-                f"{_NAMES[entry.tag]} with {expected[entry.tag]} values",
+                f"{_name(entry.tag)} with {expected[entry.tag]} values",
                 entry.count,
                 offset=entry.position + 4,
             )
@@ -275,126 +280,4 @@ def _in_order(facts: FileFacts) -> bool:
     return bool((offsets[1:] >= offsets[:-1]).all())
 
 
-@FILE.clause("georef-tags", _GEO, "no other GeoTIFF georeferencing tag appears")
-def _georef_tags(facts: FileFacts) -> None:
-    for entry in facts.entries:
-        if entry.tag in _OTHER_GEO:
-            raise Broken(
-                "no such tag", f"{_OTHER_GEO[entry.tag]} ({entry.tag})", offset=entry.position
-            )
-
-
-@FILE.clause("matrix", f"{_GEO}, ModelTransformationTag", "the matrix has its fixed elements")
-def _matrix(facts: FileFacts) -> None:
-    values = facts.array(k.TAG_MODEL_TRANSFORMATION)
-    if len(values) != 16:
-        raise NotChecked("the matrix has not 16 elements")
-    fixed = dict(k.MODEL_TRANSFORMATION_FIXED)
-    for element, found in enumerate(values.tolist()):
-        expected = fixed.get(element)
-        if not np.isfinite(found) or expected not in (None, found):
-            raise Broken(
-                f"element {element} to be {'finite' if expected is None else expected}",
-                found,
-                offset=facts.value_offset(k.TAG_MODEL_TRANSFORMATION) + 8 * element,
-            )
-
-
-def _keys(facts: FileFacts) -> list[int]:
-    values: list[int] = facts.array(k.TAG_GEO_KEY_DIRECTORY).tolist()
-    if len(values) != 16:
-        raise NotChecked("the directory has not 16 shorts")
-    return values
-
-
-def _key_offset(facts: FileFacts, element: int) -> int:
-    return facts.value_offset(k.TAG_GEO_KEY_DIRECTORY) + 2 * element
-
-
-@FILE.clause("keys", f"{_GEO}, GeoKeyDirectoryTag", "a four-short header and the three keys listed")
-def _key_directory(facts: FileFacts) -> None:
-    keys = _keys(facts)
-    allowed = {0: (1,), 1: (1,), 2: (0, 1), 3: (3,)}
-    allowed |= {4: (k.GEO_KEY_GT_MODEL_TYPE,), 5: (0,), 6: (1,)}
-    allowed |= {8: (k.GEO_KEY_GT_RASTER_TYPE,), 9: (0,), 10: (1,)}
-    allowed |= {12: (k.GEO_KEY_GEOGRAPHIC_TYPE, k.GEO_KEY_PROJECTED_CS_TYPE), 13: (0,), 14: (1,)}
-    for element, values in allowed.items():
-        if keys[element] not in values:
-            raise Broken(
-                f"element {element} to be {' or '.join(map(str, values))}",
-                keys[element],
-                offset=_key_offset(facts, element),
-            )
-
-
-@FILE.clause("model-type", f"{_GEO}, GeoKeyDirectoryTag", "GTModelTypeGeoKey is 0, 1 or 2")
-def _model_type(facts: FileFacts) -> None:
-    if _keys(facts)[7] not in (0, 1, 2):
-        raise Broken("0, 1 or 2", _keys(facts)[7], offset=_key_offset(facts, 7))
-
-
-@FILE.clause("raster-type", f"{_GEO}, GeoKeyDirectoryTag", "GTRasterTypeGeoKey is 1 or 2")
-def _raster_type(facts: FileFacts) -> None:
-    if _keys(facts)[11] not in (1, 2):
-        raise Broken("1 or 2", _keys(facts)[11], offset=_key_offset(facts, 11))
-
-
-@FILE.clause(
-    "crs-key", f"{_GEO}, GeoKeyDirectoryTag", "the key of the code agrees with GTModelTypeGeoKey"
-)
-def _crs_key(facts: FileFacts) -> None:
-    keys = _keys(facts)
-    projected = keys[7] == k.MODEL_TYPE_PROJECTED
-    expected = k.GEO_KEY_PROJECTED_CS_TYPE if projected else k.GEO_KEY_GEOGRAPHIC_TYPE
-    # Another key altogether, or another model type, is the matter of other clauses.
-    if keys[7] in (0, 1, 2) and keys[12] in (2048, 3072) and keys[12] != expected:
-        raise Broken(expected, keys[12], offset=_key_offset(facts, 12))
-
-
-@FILE.clause("epsg-range", f"{_GEO}, GeoKeyDirectoryTag", "the EPSG code is 1024 to 32766")
-def _epsg_range(facts: FileFacts) -> None:
-    keys = _keys(facts)
-    if keys[7] == k.MODEL_TYPE_UNDEFINED:
-        raise NotChecked("the file has no CRS")
-    if not k.MIN_EPSG <= keys[15] <= k.MAX_EPSG:
-        raise Broken(f"{k.MIN_EPSG} to {k.MAX_EPSG}", keys[15], offset=_key_offset(facts, 15))
-
-
-@FILE.clause("epsg-registry", "Which codes are geographic", "the registry defines code and kind")
-def _epsg_registry(facts: FileFacts) -> None:
-    keys = _keys(facts)
-    code, model = keys[15], keys[7]
-    if model not in (1, 2) or not k.MIN_EPSG <= code <= k.MAX_EPSG:
-        raise NotChecked("the file has no CRS that a registry could know")
-    try:
-        kind = georef.crs_kind(code)
-    except UnsupportedError as error:
-        raise Broken(
-            "a projected or geographic CRS of EPSG",
-            code,
-            offset=_key_offset(facts, 15),
-            reason=str(error),
-        ) from error
-    # Where the key contradicts the model type, another clause says so.
-    stored = "projected" if model == k.MODEL_TYPE_PROJECTED else "geographic"
-    agrees = keys[12] == (3072 if stored == "projected" else 2048)
-    if agrees and kind != stored:
-        raise Broken(f"a {kind} CRS for EPSG:{code}", stored, offset=_key_offset(facts, 7))
-
-
-@FILE.clause("undefined", f"{_GEO}, Undefined georeferencing", "without CRS: code 0, fixed matrix")
-def _undefined(facts: FileFacts) -> None:
-    keys = _keys(facts)
-    if keys[7] != k.MODEL_TYPE_UNDEFINED:
-        raise NotChecked("the file has a CRS")
-    if keys[15] != 0:
-        raise Broken("code 0", keys[15], offset=_key_offset(facts, 15))
-    values = facts.array(k.TAG_MODEL_TRANSFORMATION).tolist()
-    fixed = dict(k.MODEL_TRANSFORMATION_FIXED)
-    for element, expected in enumerate(k.UNDEFINED_TRANSFORMATION):
-        if element not in fixed and values[element] != expected:
-            raise Broken(
-                f"element {element} to be {expected}",
-                values[element],
-                offset=facts.value_offset(k.TAG_MODEL_TRANSFORMATION) + 8 * element,
-            )
+FILE.checks.extend(GEOREFERENCING.checks)

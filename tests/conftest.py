@@ -1,0 +1,39 @@
+"""Settings and fixtures of the whole suite."""
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from rumi import backends
+
+# A loaded machine is no bug, so no example has a deadline; the tests that promise
+# a time measure it themselves.
+settings.register_profile(
+    "rumi",
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("rumi")
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch):
+    """Threads and backend are what a test says, not what the shell says."""
+    monkeypatch.delenv("RUMI_NUM_THREADS", raising=False)
+    monkeypatch.delenv("RUMI_BACKEND", raising=False)
+
+
+@pytest.fixture(params=["openzl", "geozl"])
+def backend(request, monkeypatch):
+    """Each decoder in turn, chosen by RUMI_BACKEND."""
+    if request.param == "geozl" and not backends.geozl_available():
+        pytest.skip("geozl is not installed, so only one of two decoders is tested")
+    monkeypatch.setenv("RUMI_BACKEND", request.param)
+    return request.param
+
+
+@pytest.fixture
+def needs_geozl():
+    """Skip where geozl is absent."""
+    if not backends.geozl_available():
+        pytest.skip("geozl is not installed, so its files cannot be read")
