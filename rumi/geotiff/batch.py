@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import os
 import time
-import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -18,7 +17,7 @@ from rumi import georef
 from rumi.container import Container, read_container
 from rumi.errors import RumiError
 from rumi.georef import Georeferencing
-from rumi.geotiff.convert import Conversion, convert
+from rumi.geotiff.convert import Conversion, convert, convert_telling
 from rumi.geotiff.findings import Inspection, inspect
 from rumi.geotiff.losses import accept, parse_drop
 from rumi.source import local_path, open_source
@@ -26,10 +25,12 @@ from rumi.source import local_path, open_source
 __all__ = ["Failure", "convert_many"]
 
 _SUFFIXES = (".tif", ".tiff")
-_OPTIONS = frozenset(
-    ("tile_size", "frame_unit", "codec", "verify", "drop", "crs", "allow_no_crs", "threads")
-    + ("overwrite",)
-)
+_OPTIONS = frozenset(convert.__kwdefaults__ or ()) - {"progress"}
+
+
+def _mute(_text: str) -> None:
+    """Say nothing."""
+
 
 Path: TypeAlias = "str | os.PathLike[str]"
 
@@ -69,11 +70,9 @@ class _Job:
     def run(self) -> Conversion | Failure:
         start = time.monotonic()
         try:
-            # The result carries them, and a child process has nowhere to show them.
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)
-                done = _finished(self) if self.resume else None
-                return done or convert(self.src, self.dst, **self.options)
+            done = _finished(self) if self.resume else None
+            # The result carries the warnings.
+            return done or convert_telling(_mute, self.src, self.dst, **self.options)
         except Exception as error:  # a row of the table, whatever it is
             return self.failed(type(error).__name__, str(error), time.monotonic() - start)
 

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["BlockSource"]
 
 # Rows kept so that blocks of the source that reach over several tiles are
-# decoded once. A source stored in strips needs one row of tiles whatever that is.
+# decoded once; a source stored in strips needs one row of tiles, up to a limit.
 _STRIP_BYTES = 64 << 20
+_MAX_STRIP_BYTES = 1 << 30
+
+_MANY_BANDS = 256
 
 
 class BlockSource:
@@ -79,9 +82,7 @@ class BlockSource:
                 return self._read(rows, cols)[bands.start : bands.stop]
             held, array = strip
             top = rows.start - held.start
-            return array[
-                bands.start : bands.stop, top : top + len(rows), cols.start : cols.stop
-            ]
+            return array[bands.start : bands.stop, top : top + len(rows), cols.start : cols.stop]
 
     def _strip_of(self, rows: range, cols: range) -> tuple[range, NDArray[Any]] | None:
         """Return whole rows that hold the wanted ones, if it pays to have them."""
@@ -100,7 +101,7 @@ class BlockSource:
         in_strips = self._block_width >= width and len(cols) < width
         if len(aligned) * row_bytes <= _STRIP_BYTES:
             wanted = aligned
-        elif in_strips:
+        elif in_strips and len(rows) * row_bytes <= _MAX_STRIP_BYTES:
             wanted = rows
         else:
             return None
@@ -112,6 +113,9 @@ class BlockSource:
         window = self._rasterio.windows.Window(cols.start, rows.start, len(cols), len(rows))
         place = f"rows {rows.start} to {rows.stop - 1}, columns {cols.start} to {cols.stop - 1}"
         with gdal.translated(self._name, f"{place} do not decode"):
+            if self.shape[0] > _MANY_BANDS:
+                # A failure of one band is said at once, one of thousands after minutes.
+                self._dataset.read(1, window=window, out_dtype=self._stored.read_as)
             array = self._dataset.read(window=window, out_dtype=self._stored.read_as)
         try:
             return self._stored.restore(np.ascontiguousarray(array), self.dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-import warnings as warning_module
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rumi.geotiff.losses import Loss
     from rumi.header import Header
 
-__all__ = ["Conversion", "convert"]
+__all__ = ["Conversion", "convert", "convert_telling"]
 
 # An index of more frames than this takes gigabytes; a damaged size claims as many.
 _MAX_FRAMES = 1 << 28
@@ -134,34 +134,54 @@ def convert(
     Samples are bit for bit what GDAL reads: NaN payloads, -0.0, complex integers
     and sub-byte samples included. Memory does not grow with the image.
     """
+    return convert_telling(
+        lambda text: warnings.warn(text, UserWarning, stacklevel=4),
+        src,
+        dst,
+        drop=drop,
+        crs=crs,
+        allow_no_crs=allow_no_crs,
+        overwrite=overwrite,
+        tile_size=tile_size,
+        frame_unit=frame_unit,
+        codec=codec,
+        verify=verify,
+        threads=threads,
+        progress=progress,
+    )
+
+
+def convert_telling(
+    tell: Callable[[str], None],
+    src: str | os.PathLike[str],
+    dst: str | os.PathLike[str],
+    *,
+    drop: str | Iterable[str] = (),
+    crs: Any = None,
+    allow_no_crs: bool = False,
+    overwrite: bool = True,
+    **writing: Any,
+) -> Conversion:
+    """Convert as `convert` does, and give warnings to a function instead."""
     start = time.monotonic()
     accepted = parse_drop(drop)
     source_path, target_path = local_path(src), local_path(dst)
     name, target = source_name(src), source_name(dst)
-    if os.path.exists(target_path):
-        if os.path.exists(source_path) and os.path.samefile(source_path, target_path):
-            raise ValueError(f"{name}: the source and the target are the same file")
-        if not overwrite:
-            raise FileExistsError(f"{target}: exists already; overwrite=True replaces it")
+    _refuse_existing(source_path, target_path, target, overwrite=overwrite)
     with examined(src, crs) as (dataset, found, stored):
         losses = accept(found.losses, accepted, allow_no_crs=allow_no_crs, name=name)
-        _refuse_countless_frames(found, tile_size)
-        warnings = (*found.warnings, *_left_out(losses))
-        for warning in warnings:
-            warning_module.warn(f"{name}: {warning}", UserWarning, stacklevel=2)
+        _refuse_countless_frames(found, writing.get("tile_size", 512))
+        warned = (*found.warnings, *_left_out(losses))
+        for text in warned:
+            tell(f"{name}: {text}")
         with gdal.reading():
             header = write(
                 dst,
                 BlockSource(dataset, stored, name),
-                tile_size=tile_size,
-                frame_unit=frame_unit,
-                codec=codec,
                 crs=found.epsg,
                 transform=found.transform,
                 raster_type=found.raster_type,
-                verify=verify,
-                threads=threads,
-                progress=progress,
+                **writing,
             )
     return Conversion(
         src=name,
@@ -171,12 +191,21 @@ def convert(
         losses=losses,
         nodata=found.nodata,
         band_names=found.band_names,
-        warnings=warnings,
+        warnings=warned,
         notes=found.notes,
         bytes_in=os.stat(source_path).st_size,
         bytes_out=os.stat(target_path).st_size,
         seconds=time.monotonic() - start,
     )
+
+
+def _refuse_existing(source: bytes, target: bytes, name: str, *, overwrite: bool) -> None:
+    if not os.path.exists(target):
+        return
+    if os.path.exists(source) and os.path.samefile(source, target):
+        raise ValueError(f"{name}: the source and the target are the same file")
+    if not overwrite:
+        raise FileExistsError(f"{name}: exists already; overwrite=True replaces it")
 
 
 def _left_out(losses: tuple[Loss, ...]) -> tuple[str, ...]:

@@ -1,13 +1,15 @@
 """The one door to rasterio and GDAL: settings, opening, errors.
 
 Nothing of either library gets out: not an exception type, not a warning, not a
-line on standard error, not a setting.
+line on standard error, not a setting. Outside a ``rasterio.Env`` GDAL prints
+what it has to say; inside, rasterio logs it.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -16,40 +18,32 @@ from pathlib import Path
 from typing import Any
 
 from rumi.errors import FormatError, RumiError, UnsupportedError
+from rumi.geotiff.settings import OPENING, READING, WRITING, held
 
-__all__ = ["opened", "rasterio_module", "reading", "settled", "translated", "writing"]
+__all__ = [
+    "mentioned_beside",
+    "opened",
+    "quiet",
+    "rasterio_module",
+    "reading",
+    "settled",
+    "translated",
+    "writing",
+]
 
-# GDAL's default block cache is a share of the machine's memory; rumi states its own.
-CACHE_BYTES = 64 << 20
+_SIDE_FILE_LIMIT = 16 << 20
 
-# Whatever the caller or the environment chose, the same file reads the same way.
-_READING = {
-    "GDAL_CACHEMAX": CACHE_BYTES,
-    "GTIFF_IGNORE_READ_ERRORS": "NO",
-}
-_OPENING = {
-    **_READING,
-    # A vertical CRS must be seen to be refused.
-    "GTIFF_REPORT_COMPD_CS": "YES",
-    # Deprecated EPSG codes stay what they are.
-    "OSR_USE_NON_DEPRECATED": "NO",
-    "GTIFF_SRS_SOURCE": "EPSG",
-    "GTIFF_POINT_GEO_IGNORE": "NO",
-    # Side files (.aux.xml, .msk, .ovr, .tfw, RPC) belong to the image, as for GDAL.
-    "GDAL_DISABLE_READDIR_ON_OPEN": "FALSE",
-    "GDAL_PAM_ENABLED": "YES",
-    "CONVERT_YCBCR_TO_RGB": "YES",
-}
-
-_WRITING = {
-    "GDAL_CACHEMAX": CACHE_BYTES,
-    "OSR_USE_NON_DEPRECATED": "NO",
-    "GTIFF_POINT_GEO_IGNORE": "NO",
-    "GDAL_PAM_ENABLED": "YES",
-}
-
-# GDAL's settings, and the filters of `warnings`, belong to the whole process.
+# The filters of `warnings` and the hooks of `sys` belong to the whole process.
 _lock = threading.RLock()
+
+
+def _after_fork() -> None:
+    """Make the lock anew: a thread that held it is not in the child."""
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def rasterio_module() -> Any:
@@ -70,9 +64,7 @@ def rasterio_module() -> Any:
 
 
 @contextmanager
-def translated(
-    name: str, doing: str, kind: type[Exception] = FormatError
-) -> Iterator[None]:
+def translated(name: str, doing: str, kind: type[Exception] = FormatError) -> Iterator[None]:
     """Turn whatever rasterio or GDAL raise into one error that names the file.
 
     Parameters
@@ -90,6 +82,8 @@ def translated(
         raise
     except UnicodeEncodeError as error:
         raise UnsupportedError(f"{name}: GDAL takes file names of UTF-8 only") from error
+    except UnicodeDecodeError as error:
+        raise kind(f"{name}: {doing}: a text in it is not UTF-8") from error
     except Exception as error:
         if type(error).__module__.partition(".")[0] != "rasterio":
             raise
@@ -106,18 +100,25 @@ def _reason(error: BaseException, name: str) -> str:
 
 
 @contextmanager
+def quiet() -> Iterator[None]:
+    """Keep Python's warnings quiet, for a moment and one thread at a time."""
+    with _lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
 def settled() -> Iterator[Any]:
     """Give rasterio with every setting that matters to opening; one thread at a time."""
     rasterio = rasterio_module()
-    with _lock, rasterio.Env(**_OPENING), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quiet(), rasterio.Env(), held(OPENING):
         yield rasterio
 
 
 @contextmanager
 def reading() -> Iterator[None]:
     """Hold the settings that matter while pixels are read."""
-    with rasterio_module().Env(**_READING):
+    with rasterio_module().Env(), held(READING):
         yield
 
 
@@ -125,7 +126,7 @@ def reading() -> Iterator[None]:
 def writing() -> Iterator[Any]:
     """Give rasterio with the settings that matter while a GeoTIFF is written."""
     rasterio = rasterio_module()
-    with rasterio.Env(**_WRITING):
+    with rasterio.Env(), held(WRITING):
         yield rasterio
 
 
@@ -148,7 +149,11 @@ def opened(path: bytes, name: str) -> Iterator[tuple[Any, bool, tuple[str, ...]]
     """
     with settled() as rasterio, translated(name, "GDAL cannot open it"):
         remarks = _Remarks()
-        with warnings.catch_warnings(record=True) as caught, remarks.listening():
+        with (
+            warnings.catch_warnings(record=True) as caught,
+            remarks.listening(),
+            _foreign_text_ignored(),
+        ):
             warnings.simplefilter("always")
             # A Path is never taken for a URL or a GDAL connection string.
             dataset = rasterio.open(
@@ -159,7 +164,42 @@ def opened(path: bytes, name: str) -> Iterator[tuple[Any, bool, tuple[str, ...]]
     try:
         yield dataset, placed, tuple(remarks.lines)
     finally:
-        dataset.close()
+        with rasterio.Env():
+            dataset.close()
+
+
+def mentioned_beside(dataset: Any, *marks: bytes) -> str | None:
+    """Return the .aux.xml file read with a dataset that holds one of some marks."""
+    for file in map(str, dataset.files):
+        if file.endswith(".aux.xml"):
+            with open(file, "rb") as stream:
+                content = stream.read(_SIDE_FILE_LIMIT)
+            if any(mark in content for mark in marks):
+                return file
+    return None
+
+
+@contextmanager
+def _foreign_text_ignored() -> Iterator[None]:
+    """Keep quiet about a warning that rasterio cannot log, since its text is not UTF-8.
+
+    Cython prints such an error by way of both hooks.
+    """
+    printed, unraisable = sys.excepthook, sys.unraisablehook
+
+    def print_hook(kind: Any, value: Any, traceback: Any) -> None:
+        if not issubclass(kind, UnicodeDecodeError):
+            printed(kind, value, traceback)
+
+    def unraisable_hook(what: Any) -> None:
+        if not isinstance(what.exc_value, UnicodeDecodeError):
+            unraisable(what)
+
+    sys.excepthook, sys.unraisablehook = print_hook, unraisable_hook
+    try:
+        yield
+    finally:
+        sys.excepthook, sys.unraisablehook = printed, unraisable
 
 
 class _Remarks(logging.Handler):

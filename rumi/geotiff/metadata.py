@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rumi.geotiff import gdal
 from rumi.geotiff.losses import Loss
 from rumi.geotiff.nodata import nodata_value
 from rumi.geotiff.tags import (
@@ -71,15 +72,23 @@ _IGNORED_DOMAINS = frozenset(
 
 # Tags that say how the pixels are stored, and those that GDAL shows as metadata.
 _KNOWN_TAGS = frozenset(
-    (254, 255, 256, 257, 258, 259, 262, 263, 264, 265, 266, 269, 270, 273, 274, 277, 278, 279)
-    + (280, 281, 282, 283, 284, 292, 293, 296, 297, 301, 305, 306, 315, 316, 317, 318, 319, 320)
-    + (322, 323, 324, 325, 330, 332, 334, 338, 339, 340, 341, 342, 347, *range(512, 522))
-    + (529, 530, 531, 532, 559, 700, 33432, 33550, 33922, 34264, 34675, 34735, 34736, 34737)
-    + (42112, 42113, 50674, 50844)
+    (
+        *(*range(254, 260), *range(262, 267), 269, 270, 273, 274, *range(277, 285), 292, 293),
+        *(296, 297, 301, 305, 306, *range(315, 321), *range(322, 326), 330, 332, 334),
+        *(338, 339, 340, 341, 342, 347, *range(512, 522), *range(529, 533), 559, 700),
+        *(33432, 33550, 33922, 34264, 34675, 34735, 34736, 34737, 42112, 42113, 50674, 50844),
+    )
 )
 
+_TEXT_TAGS = {
+    269: "TIFFTAG_DOCUMENTNAME",
+    270: "TIFFTAG_IMAGEDESCRIPTION",
+    306: "TIFFTAG_DATETIME",
+    315: "TIFFTAG_ARTIST",
+    33432: "TIFFTAG_COPYRIGHT",
+}
+
 _SHOWN = 6
-_SIDE_FILE_LIMIT = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +118,7 @@ def find(dataset: Any, tags: TiffTags, stored: Samples) -> Metadata:
     losses += _colours(dataset, tags, stored)
     losses += _further_images(dataset, tags)
     losses += _categories(dataset)
-    kept, ignored = _texts(dataset)
+    kept, ignored = _texts(dataset, tags)
     kept += [f"tag {tag}" for tag in sorted(tags.first.tags - _KNOWN_TAGS)]
     if kept:
         losses.append(Loss("tags", _some(kept)))
@@ -205,7 +214,7 @@ def _palette(dataset: Any, tags: TiffTags) -> int:
     """Return the number of colours; GDAL makes up a palette for one bit."""
     if stated := tags.first.count(COLOR_MAP):
         return stated // 3
-    if not _side_files(dataset):
+    if not gdal.mentioned_beside(dataset, b"<ColorTable"):
         return 0
     try:
         return len(dataset.colormap(1))
@@ -229,21 +238,19 @@ def _further_images(dataset: Any, tags: TiffTags) -> list[Loss]:
 
 def _categories(dataset: Any) -> list[Loss]:
     """Find the tables of classes beside the file, which rasterio does not show."""
-    for file in _side_files(dataset):
-        with open(file, "rb") as stream:
-            content = stream.read(_SIDE_FILE_LIMIT)
-        if b"<CategoryNames" in content or b"<GDALRasterAttributeTable" in content:
-            return [Loss("categories", f"a table of classes in {os.path.basename(file)}")]
-    return []
+    file = gdal.mentioned_beside(dataset, b"<CategoryNames", b"<GDALRasterAttributeTable")
+    return [Loss("categories", f"a table of classes in {os.path.basename(file)}")] if file else []
 
 
-def _side_files(dataset: Any) -> list[str]:
-    return [str(file) for file in dataset.files if str(file).endswith(".aux.xml")]
-
-
-def _texts(dataset: Any) -> tuple[list[str], list[str]]:
+def _texts(dataset: Any, tags: TiffTags) -> tuple[list[str], list[str]]:
     """Return the names of metadata that count as a loss, and of those that do not."""
-    kept: dict[str, None] = {}
+    # rasterio leaves out a text that is not UTF-8.
+    shown = dataset.tags()
+    kept = {
+        name: None
+        for tag, name in _TEXT_TAGS.items()
+        if tags.first.count(tag) > 1 and name not in shown
+    }
     ignored: dict[str, None] = {}
     for band in (0, *dataset.indexes):
         for key, value in dataset.tags(band).items():

@@ -9,6 +9,7 @@ from rumi import georef
 from rumi._generated import constants
 from rumi.errors import UnsupportedError
 from rumi.georef import Georeferencing
+from rumi.geotiff import gdal
 from rumi.geotiff.losses import Loss
 from rumi.geotiff.tags import PIXEL_SCALE, geo_keys
 
@@ -20,8 +21,10 @@ __all__ = ["Placement", "find", "stated_crs"]
 
 _IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
+_USER_DEFINED = 32767
 _COORDINATE_EPOCH_KEY = 5120
-_CRS_KEYS = (constants.GEO_KEY_PROJECTED_CS_TYPE, constants.GEO_KEY_GEOGRAPHIC_TYPE)
+_PROJECTED_KEY = constants.GEO_KEY_PROJECTED_CS_TYPE
+_GEOGRAPHIC_KEY = constants.GEO_KEY_GEOGRAPHIC_TYPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,40 +145,60 @@ def _refuse_negative_scale(tags: TiffTags, name: str) -> None:
 
 def _epsg(dataset: Any, tags: TiffTags) -> tuple[int | None, str | None]:
     """Return the EPSG code of the file's own CRS, or why it has none."""
-    if not dataset.crs:
-        return None, None
+    # A CRS beside the file goes before the one inside.
+    beside = gdal.mentioned_beside(dataset, b"<SRS")
+    keys = {} if beside else geo_keys(tags.first)
+    if not dataset.crs or _says_nothing(dataset.crs, keys):
+        some = any(keys.get(key, (0, 0, 0))[2] for key in (_PROJECTED_KEY, _GEOGRAPHIC_KEY))
+        lost = some and not dataset.gcps[0]
+        return None, "the GeoKeys state a CRS that GDAL cannot read" if lost else None
+    written = _code(keys, _PROJECTED_KEY if _PROJECTED_KEY in keys else _GEOGRAPHIC_KEY)
     try:
-        epsg = georef.normalise_crs(dataset.crs)
-        if epsg is not None:
-            georef.crs_kind(epsg)
+        if written is not None and _declared(dataset.crs) == written:
+            # A code is written as given, even where databases define it differently.
+            epsg = written
+        else:
+            epsg = georef.normalise_crs(dataset.crs) or 0
+        georef.crs_kind(epsg)
     except (UnsupportedError, ValueError) as error:
         return None, str(error).removeprefix("crs: ")
-    if epsg is None or any(str(file).endswith(".aux.xml") for file in dataset.files):
-        # A CRS beside the file goes before the one inside.
-        return epsg, None
-    reason = _contradiction(epsg, tags)
-    return (None, reason) if reason else (epsg, None)
+    if written not in (None, epsg):
+        return None, f"the GeoKeys say EPSG:{written}, GDAL reads EPSG:{epsg}"
+    base, stated = _base(epsg), _code(keys, _GEOGRAPHIC_KEY)
+    if None not in (base, stated) and base != stated:
+        return None, f"the GeoKeys say EPSG:{epsg}, based on EPSG:{base}, but also EPSG:{stated}"
+    return epsg, None
 
 
-def _contradiction(epsg: int, tags: TiffTags) -> str | None:
-    """Say what GeoKeys state otherwise than GDAL understands them."""
-    keys = geo_keys(tags.first)
-    codes = {
-        key: keys[key][2]
-        for key in _CRS_KEYS
-        if key in keys and constants.MIN_EPSG <= keys[key][2] <= constants.MAX_EPSG
-    }
-    projected = codes.get(constants.GEO_KEY_PROJECTED_CS_TYPE)
-    base = codes.get(constants.GEO_KEY_GEOGRAPHIC_TYPE)
-    written = base if projected is None else projected
-    if written not in (None, epsg) and (projected is not None or georef.crs_kind(epsg) == "geographic"):
-        return f"the GeoKeys say EPSG:{written}, GDAL reads EPSG:{epsg}"
-    if projected is None or base is None:
+def _says_nothing(crs: Any, keys: dict[int, tuple[int, int, int]]) -> bool:
+    """Whether GeoKeys state no CRS, of which GDAL makes a local one without a name."""
+    model = keys.get(constants.GEO_KEY_GT_MODEL_TYPE, (0, 0, 0))[2]
+    coded = any(keys.get(key, (0, 0, 0))[2] for key in (_PROJECTED_KEY, _GEOGRAPHIC_KEY))
+    nameless = crs.to_wkt().startswith('LOCAL_CS["unnamed"')
+    return bool(keys) and nameless and not coded and model in (0, _USER_DEFINED)
+
+
+def _code(keys: dict[int, tuple[int, int, int]], key: int) -> int | None:
+    """Return the EPSG code that a GeoKey holds, None for user-defined ones."""
+    location, _, value = keys.get(key, (0, 0, 0))
+    inside = not location and constants.MIN_EPSG <= value <= constants.MAX_EPSG
+    return value if inside else None
+
+
+def _declared(crs: Any) -> int | None:
+    """Return the EPSG code that GDAL's definition of a CRS carries itself."""
+    from pyproj import CRS, exceptions
+
+    try:
+        identity = CRS.from_wkt(crs.to_wkt(version="WKT2_2019")).to_json_dict().get("id", {})
+    except exceptions.CRSError:  # normalise_crs says what is wrong with it
         return None
+    return identity.get("code") if identity.get("authority") == "EPSG" else None
+
+
+def _base(epsg: int) -> int | None:
+    """Return the code of the geographic CRS that a CRS is based on, or is."""
     from pyproj import CRS
 
     geodetic = CRS.from_epsg(epsg).geodetic_crs
-    own = None if geodetic is None else geodetic.to_epsg(min_confidence=100)
-    if own in (None, base):
-        return None
-    return f"the GeoKeys say EPSG:{epsg}, which is based on EPSG:{own}, but also EPSG:{base}"
+    return None if geodetic is None else geodetic.to_epsg(min_confidence=100)

@@ -77,6 +77,8 @@ def stored_type(tags: TiffTags, name: str) -> tuple[int, int]:
 
     Raises
     ------
+    FormatError
+        If some bands have none.
     UnsupportedError
         If a band differs from the first.
     """
@@ -84,6 +86,9 @@ def stored_type(tags: TiffTags, name: str) -> tuple[int, int]:
     depths = tags.first.values(constants.TAG_BITS_PER_SAMPLE, (1,))
     bands = tags.bands
     for tag, values in (("SampleFormat", formats), ("BitsPerSample", depths)):
+        # Some writers state what all bands share but once.
+        if 1 < len(values) < bands:
+            raise FormatError(f"{name}: {tag} has {len(values)} values for {bands} bands")
         for band, value in enumerate(values[:bands]):
             if value != values[0]:
                 raise UnsupportedError(
@@ -147,11 +152,10 @@ def _routes(sample_format: int, bits: int, big_endian: bool) -> list[_Route]:
         # libtiff swapped if the file is big-endian.
         found = [_Route(pair, ("complex64",), _complex_half)]
         return found if big_endian else [*found, _Route(pair, ("uint32",), _viewed)]
-    if sample_format == UNSIGNED and bits < 32:
-        width = next(width for width in (8, 16, 32) if bits < width)
+    if sample_format == UNSIGNED and bits < 16:
+        # Not above: of 24 bits GDAL takes the bytes in another order than TIFF.
+        width = 8 if bits < 8 else 16
         return [_Route((UNSIGNED, width), (f"uint{width}",), _same)]
-    if pair == (FLOAT, 24):
-        return [_Route((FLOAT, 32), ("float32",), _same)]
     return []
 
 

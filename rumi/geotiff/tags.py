@@ -235,8 +235,8 @@ def _first_offset(file: _File) -> int:
     version = 0 if order is None or len(start) < 4 else struct.unpack(order + "H", start[2:4])[0]
     if order is None or version not in (42, 43):
         raise FormatError(
-            f"{file.name}: expected a GeoTIFF, found bytes starting {start[:8].hex(' ')}; translate "
-            "another format to GeoTIFF first, for instance with gdal_translate"
+            f"{file.name}: expected a GeoTIFF, found bytes starting {start[:8].hex(' ')}; "
+            "translate another format to GeoTIFF first, for instance with gdal_translate"
         )
     file.layout = _Layout(order, big=version == 43)
     if version == 42:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from rumi.errors import UnsupportedError
-from rumi.geotiff.samples import widened_half
+from rumi.geotiff.samples import COMPLEX_INTEGER, widened_half
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from rumi.encodings import Encoding
 
 __all__ = ["Target", "find_target"]
+
+# The types of the specification that TIFF does not know, all of them small floats.
+_PRIVATE = 100
 
 Prepare: TypeAlias = "Callable[[NDArray[Any]], NDArray[Any]]"
 
@@ -62,7 +65,7 @@ def find_target(encoding: Encoding, *, widen: bool, name: str) -> Target:
     UnsupportedError
         If GDAL has no such type and `widen` is false.
     """
-    target = _TARGETS.get(encoding.name) or _plain(encoding)
+    target = _TARGETS.get(encoding.name) or _other(encoding)
     if target.widened and not widen:
         raise UnsupportedError(
             f"{name}: GDAL has no {encoding.dtype_name} samples; widen=True (--widen) writes "
@@ -71,11 +74,11 @@ def find_target(encoding: Encoding, *, widen: bool, name: str) -> Target:
     return target
 
 
-def _plain(encoding: Encoding) -> Target:
-    return Target(encoding.dtype_name, _same, predictor=encoding.sample_format < _COMPLEX)
-
-
-_COMPLEX = 5
+def _other(encoding: Encoding) -> Target:
+    if encoding.sample_format >= _PRIVATE:
+        return Target("float32", _as("float32"), widened=True)
+    real = encoding.sample_format < COMPLEX_INTEGER
+    return Target(encoding.dtype_name, _same, predictor=real)
 
 
 def _same(array: NDArray[Any]) -> NDArray[Any]:
@@ -108,11 +111,16 @@ def _complex(dtype: type[np.complexfloating[Any, Any]]) -> Prepare:
 
 
 def _as(dtype: str) -> Prepare:
-    return lambda array: array.astype(dtype)
+    def prepare(array: NDArray[Any]) -> NDArray[Any]:
+        # A signalling NaN becomes a quiet one.
+        with np.errstate(invalid="ignore"):
+            return array.astype(dtype)
+
+    return prepare
 
 
 _TARGETS = {
-    "uint1": Target("uint8", _bytes, nbits=1),
+    "binary": Target("uint8", _bytes, nbits=1),
     "uint2": Target("uint8", _bytes, nbits=2),
     "uint4": Target("uint8", _bytes, nbits=4),
     "int2": Target("int8", _as("int8"), widened=True),
