@@ -10,11 +10,13 @@ from rumi import backends, workers
 from rumi._core import Counter, Plan, Store, Target
 from rumi._generated import constants
 from rumi.container import read_container
-from rumi.errors import RumiError, StaleHeaderError, UnsupportedError
+from rumi.errors import RumiError, SourceError, StaleHeaderError, UnsupportedError
 from rumi.header import Header
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from rumi.source import Opened
 
 __all__ = [
     "blame_stale_header",
@@ -42,20 +44,26 @@ _SIZES = next(offset for name, offset, _, _ in constants.HEADER_FIELDS if name =
 
 
 def execute(
-    plan: Plan, source: Store, target: Target, *, item: int = 0, threads: int | None = None
+    plan: Plan, source: Opened, target: Target, *, item: int = 0, threads: int | None = None
 ) -> None:
     """Fetch, decode and scatter the frames of a plan.
 
     Parameters
     ----------
     plan : Plan
-    source : Store
+    source : Store or RemoteFile
+        Of a remote one, what has arrived is decoded while the rest is on its way.
     target : Target
     item : int
         Position along the first axis of a 4-D target.
     threads : int or None
         See `rumi.workers.resolve_threads`.
     """
+    if not isinstance(source, Store):
+        from rumi import overlap
+
+        overlap.execute(plan, source, target, item, threads)
+        return
     backend = backends.requested()
     if plan.frame_count > 1 and backend != "openzl" and scales(plan):
         count = min(workers.resolve_threads(threads), plan.frame_count)
@@ -108,15 +116,23 @@ def _execute_together(plan: Plan, source: Store, target: Target, item: int, thre
     workers.run_together(work, threads, counter.stop)
 
 
-def decode_alone(plan: Plan, source: Store, target: Target, item: int, backend: str) -> None:
-    """Decode on this thread, with a backend of `rumi.backends`."""
+def decode_alone(
+    plan: Plan,
+    source: Store,
+    target: Target,
+    item: int,
+    backend: str,
+    first: int = 0,
+    stop: int = -1,
+) -> None:
+    """Decode on this thread, with a backend of `rumi.backends`; all frames by default."""
     decoder = backends.decoder(backend)
     try:
-        decoder.decode(plan, source, target, item)
+        decoder.decode(plan, source, target, item, first, stop)
     except UnsupportedError:
         if not backends.teach(decoder):
             raise
-        decoder.decode(plan, source, target, item)
+        decoder.decode(plan, source, target, item, first, stop)
 
 
 def output_target(plan: Plan, out: Any) -> tuple[NDArray[Any], Target]:
@@ -162,17 +178,57 @@ def shared_array(out: Any) -> NDArray[Any]:
     if hasattr(out, "__array_interface__"):
         return np.asarray(out)
     if hasattr(out, "__dlpack__"):
-        return np.from_dlpack(out)
+        array = np.from_dlpack(out)
+        return array if array.flags.writeable or _says_read_only(out) else _writable(array)
     raise TypeError(
         "out: expected an array that shares its memory (NumPy, __array_interface__ or DLPack), "
         f"found {type(out).__name__}"
     )
 
 
-def blame_stale_header(source: Store, header: Header, error: RumiError) -> None:
-    """Raise StaleHeaderError if the file's own index says otherwise than the header."""
+def _says_read_only(out: Any) -> bool:
+    """Whether an exporter can say that its memory is read-only: DLPack can from version 1 on."""
     try:
+        out.__dlpack__(max_version=(1, 0))
+    except TypeError:
+        return False
+    return True
+
+
+class _Memory:
+    """The memory of an array, for NumPy to take as writable."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.owner = array
+        self.__array_interface__ = {
+            **array.__array_interface__,
+            "data": (array.__array_interface__["data"][0], False),
+            "strides": array.strides,
+        }
+
+
+def _writable(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a writable view of memory that came through DLPack before version 1.
+
+    That could not say whether memory may be written, so NumPy takes it for
+    read-only; who passes it as an output means it to be written.
+    """
+    return np.asarray(_Memory(array))
+
+
+def blame_stale_header(source: Opened, header: Header, error: RumiError) -> None:
+    """Raise StaleHeaderError if the file's own index says otherwise than the header.
+
+    Does nothing about an error for which the header cannot be to blame.
+    """
+    # A range beyond the end of the object is one: its size tells.
+    if isinstance(error, SourceError) and getattr(error, "status", None) != 416:
+        return
+    try:
+        source.check_size(header)
         actual = read_container(source).header
+    except StaleHeaderError as stale:
+        raise stale from error
     except RumiError:
         # The index is damaged too, so the first error says more.
         return

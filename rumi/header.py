@@ -8,6 +8,8 @@ import numpy as np
 
 from rumi import encodings
 from rumi._core import BlobHeader, Plan, pack, serialise
+from rumi._generated import constants
+from rumi.errors import HeaderError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,12 +84,22 @@ class Header(BlobHeader):
 
         Raises
         ------
+        TypeError
+            If a size is no integer.
         HeaderError
             If the number of sizes is not that of the frames.
         ValueError
             If a size is zero or 4 GiB and more, or a field does not fit its width.
         """
         counts = np.asarray(byte_counts)
+        if counts.size and counts.dtype.kind not in "iu":
+            raise TypeError(f"frame byte counts are integers, found {counts.dtype}")
+        expected = _frame_count(shape, tile_shape, frame_unit)
+        if counts.shape != (expected,):
+            raise HeaderError(
+                f"header blob: expected {expected} frame byte counts for {shape} in tiles of "
+                f"{tile_shape}, found {counts.size}"
+            )
         if counts.size and (counts.min() < 1 or counts.max() > 0xFFFFFFFF):
             raise ValueError(
                 f"frame byte counts must be 1 to {0xFFFFFFFF}, found {counts.min()} to "
@@ -239,6 +251,15 @@ class Header(BlobHeader):
             f"{self.tile_length} x {self.tile_width} {self.unit} frames, N={self.frame_count}, "
             f"{len(self)} bytes>"
         )
+
+
+def _frame_count(shape: tuple[int, int, int], tile_shape: tuple[int, int], unit: str) -> int:
+    """Return N; 0 where a tile side is, which the blob's own checks refuse."""
+    bands, height, width = shape
+    if 0 in tile_shape:
+        return 0
+    positions = -(-height // tile_shape[0]) * -(-width // tile_shape[1])
+    return positions * (bands if frame_unit_code(unit) == constants.FRAME_UNIT_TILE else 1)
 
 
 def as_header(header: Any) -> Header:

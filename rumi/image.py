@@ -8,23 +8,22 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 
 from rumi import georef, transforms
-from rumi._core import Plan
+from rumi._core import Plan, Store
 from rumi._generated import constants
 from rumi.container import read_container
 from rumi.engine import blame_stale_header, execute, output_target
-from rumi.errors import CodecError, FormatError, StaleHeaderError
+from rumi.errors import CodecError, FormatError, SourceError, StaleHeaderError
 from rumi.header import as_header
 from rumi.indexing import axis, is_integer, split_key
-from rumi.source import handles, is_path, open_source, source_name
+from rumi.source import handles, is_path, is_remote, open_source, source_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyproj import CRS
 
-    from rumi._core import Store
     from rumi.georef import Georeferencing, Transform
     from rumi.header import Header
-    from rumi.source import Identity, SourceLike
+    from rumi.source import Identity, Opened, SourceLike
 
 __all__ = ["Image", "open_image"]
 
@@ -34,7 +33,7 @@ def open_image(source: SourceLike, header: Header | bytes | None = None) -> Imag
 
     Parameters
     ----------
-    source : path or bytes-like
+    source : path, URL, RemoteSource or bytes-like
         The file, or its contents.
     header : Header or bytes-like, optional
         With it nothing is read until it is needed; without it the index is read
@@ -59,7 +58,7 @@ class Image:
 
     Parameters
     ----------
-    source : path or bytes-like
+    source : path, URL, RemoteSource or bytes-like
         The file, or its contents.
     header : Header or bytes-like, optional
         The file's header; rebuilt from the file where absent.
@@ -71,19 +70,23 @@ class Image:
     StaleHeaderError: a file replaced meanwhile is never mixed in.
     """
 
-    __slots__ = ("_georeferencing", "_identity", "_source", "header")
+    __slots__ = ("_georeferencing", "_identity", "_remote", "_source", "header")
 
     def __init__(self, source: SourceLike, header: Header | bytes | None = None) -> None:
         self._source = os.fspath(source) if is_path(source) else source
         self._identity: Identity | None = None
+        # Remembers which state of the object it has seen, and holds no connection.
+        self._remote: Opened | None = open_source(source) if is_remote(source) else None
         self._georeferencing: Georeferencing | None = None
         self.header: Header
         if header is not None:
             self.header = as_header(header)
             return
-        container = read_container(self.opened(checked=False))
+        opened = self._remote or open_source(self._source)
+        container = read_container(opened)
         self.header = container.header
         self._georeferencing = container.georeferencing
+        self._remember(opened)
 
     @property
     def name(self) -> str:
@@ -156,12 +159,13 @@ class Image:
         self, *, bands: Any = None, window: Any = None, out: Any = None, threads: int | None = None
     ) -> NDArray[Any]:
         """Read a window; arguments, result and errors as of `rumi.read`."""
+        # Opened first: a header that claims much is compared with the file before it counts.
+        source = self.opened()
         plan = Plan(self.header, bands, window)
         array, target = output_target(plan, out)
-        source = self.opened()
         try:
             execute(plan, source, target, threads=threads)
-        except (CodecError, FormatError) as error:
+        except (CodecError, FormatError, SourceError) as error:
             blame_stale_header(source, self.header, error)
             raise
         return array if out is None else out
@@ -198,7 +202,9 @@ class Image:
         top, left, height, width = self.cell_window(row, col)
         if self.transform is None:
             return None
-        return transforms.bounds(transforms.window_transform(self.transform, top, left), height, width)
+        return transforms.bounds(
+            transforms.window_transform(self.transform, top, left), height, width
+        )
 
     def cell_of(self, x: float, y: float) -> tuple[int, int]:
         """Return the grid position that holds a coordinate of the image's CRS.
@@ -288,7 +294,7 @@ class Image:
             f"{self.header.encoding.dtype_name}, {self.header.unit} frames>"
         )
 
-    def opened(self, *, checked: bool = True) -> Store:
+    def opened(self) -> Opened:
         """Return the opened source, the same state of the file as at the first time.
 
         Raises
@@ -296,17 +302,25 @@ class Image:
         StaleHeaderError
             If the file was replaced, or its size is not the header's.
         """
-        if not is_path(self._source):
-            source = open_source(self._source)
-        else:
-            source = handles.open(self._source, self._identity)
-        identity = source.identity
+        if self._remote is not None:
+            self._remote.check_size(self.header)
+            return self._remote
+        if self._identity is not None and is_path(self._source):
+            found = handles.find(self._source, self._identity)
+            if found is not None:
+                return found
+        source = open_source(self._source)
         if self._identity is None:
-            if checked:
-                source.check_size(self.header)
-            self._identity = identity
-        elif identity != self._identity:
+            source.check_size(self.header)
+        elif source.identity != self._identity:
             raise StaleHeaderError(
                 f"{self.name}: the file was replaced since it was opened; open it again"
             )
+        self._remember(source)
         return source
+
+    def _remember(self, source: Opened) -> None:
+        """Note which state of the file this is, and keep a local one open."""
+        self._identity = source.identity
+        if isinstance(source, Store) and is_path(self._source):
+            handles.keep(self._source, source)

@@ -28,10 +28,14 @@ def split_key(key: Any, axes: int) -> tuple[Any, ...]:
 
     Raises
     ------
+    TypeError
+        If a selector is None, which adds an axis in NumPy.
     IndexError
         If there are more selectors than axes, or two ellipses.
     """
     parts = list(key) if isinstance(key, tuple) else [key]
+    if any(part is None for part in parts):
+        raise TypeError("an index adds no axis: expected an integer, a slice or bands, found None")
     if sum(part is Ellipsis for part in parts) > 1:
         raise IndexError("an index has at most one ellipsis")
     if not any(part is Ellipsis for part in parts):

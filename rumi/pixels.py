@@ -6,14 +6,16 @@ so an image never has to be in memory whole.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from rumi import encodings
+from rumi.codec import Samples
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +27,10 @@ __all__ = ["Grid", "PixelSource", "as_numbers", "blocks", "make_source", "sample
 # Samples in bytes that a lazy source is asked for at once: a run of tiles of one
 # row of the grid, so that sources stored by rows are not read once a tile.
 _RUN_BYTES = 32 << 20
+
+# Bytes of a strip of a sampled frame, and of as many strips as are looked at as one.
+_STRIP_BYTES = 16 << 10
+_STACK_BYTES = 256 << 10
 
 
 class PixelSource(Protocol):
@@ -123,32 +129,46 @@ def blocks(source: PixelSource, grid: Grid) -> Iterator[NDArray[Any]]:
                 yield strip[:, :, cols.start - start.start : cols.stop - start.start]
 
 
-def sample_frames(source: PixelSource, grid: Grid, positions: int, size: int) -> list[NDArray[Any]]:
-    """Return frames spread evenly over the image and its bands, always the same ones.
+def sample_frames(source: PixelSource, grid: Grid, *, thorough: bool = False) -> Samples:
+    """Return strips of frames from all over the image and its bands, always the same ones.
 
     Parameters
     ----------
     source : PixelSource
     grid : Grid
-    positions : int
-        Grid positions to look at, at most.
-    size : int
-        Bytes of samples to return, at least one frame and little more than this.
+    thorough : bool
+        Take a quarter of the image, up to 4 MiB, and not a fiftieth, up to 1 MiB.
+
+    Returns
+    -------
+    Samples
+        Strips of frames, stacked to no more than a frame.
     """
-    found: list[NDArray[Any]] = []
-    sampled = _sampled_blocks(source, grid, positions)
-    if grid.frame_unit == "tile":
-        # Start each block at another band, so that few frames show many bands.
-        sampled = [np.roll(block, -number, axis=0) for number, block in enumerate(sampled)]
-    for frames in zip_longest(*(grid.frames(block) for block in sampled)):
-        for frame in frames:
-            if frame is None:
-                continue
-            found.append(frame)
-            size -= frame.nbytes
-            if size <= 0:
-                return found
-    return found
+    bands = grid.shape[0]
+    planes = bands if grid.frame_unit == "cell" else 1
+    height, width = map(min, grid.tile_shape, grid.shape[1:])
+    row = width * planes * grid.encoding.itemsize
+    rows = min(max(_STRIP_BYTES // row // 8 * 8, 8), height)
+    share, least, most = (4, 1 << 18, 4 << 20) if thorough else (48, 1 << 17, 1 << 20)
+    wanted = min(max(math.prod(grid.shape) * grid.encoding.itemsize // share, least), most)
+    sampled = _sampled_blocks(source, grid, 16 if isinstance(source, _Array) else 8)
+    # Tiles cut at the edges are like the others, but would be stacks of their own.
+    sampled = [block for block in sampled if block.shape[1:] == (height, width)] or sampled[:1]
+    places = max(1, min(block.shape[1] for block in sampled) // rows)
+    count = min(max(1, wanted // (rows * row)), len(sampled) * bands // planes * places)
+    step = next(step for step in (3, 5, 7, 1) if math.gcd(step, places) == 1)
+    strips = []
+    for number in range(count):
+        # Another place each time, another band each round, another height each time bands are out.
+        turn, index = divmod(number, len(sampled))
+        level, band = divmod(turn, bands // planes)
+        first = (step * (level + index) + places // 2) % places * rows
+        strip = sampled[index][:, first : first + rows]
+        strip = strip if planes > 1 else strip[(band + index) % bands][np.newaxis]
+        strips.append(as_numbers(strip, grid.encoding))
+    together = max(1, min(_STACK_BYTES, height * row) // (rows * row))
+    stacks = [strips[first : first + together] for first in range(0, len(strips), together)]
+    return Samples([np.concatenate(stack) for stack in stacks], height * row, planes)
 
 
 def _sampled_blocks(source: PixelSource, grid: Grid, count: int) -> list[NDArray[Any]]:

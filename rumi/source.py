@@ -1,13 +1,12 @@
-"""Where bytes come from: local paths and bytes-like objects.
+"""Where bytes come from: local paths, bytes-like objects, URLs and remote sources.
 
-A source is what the caller names; `open_source` turns it into a store, which has
-a name for errors and reads by position, without a shared cursor.
+A source is what the caller names; `open_source` turns it into what reads it: a
+name for errors, and reads by position, without a shared cursor.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import threading
 from collections import OrderedDict
 from io import BytesIO
@@ -16,24 +15,30 @@ from urllib.parse import unquote, urlsplit
 
 from rumi._core import Store
 from rumi.errors import UnsupportedError
+from rumi.remote.store import RemoteFile, RemoteSource, from_url
+from rumi.remote.urls import is_url, shown
 
 __all__ = [
     "HandleCache",
     "Identity",
+    "Opened",
     "SourceLike",
     "handles",
     "is_path",
+    "is_remote",
     "local_path",
     "open_source",
+    "remote_source",
     "source_name",
 ]
 
 SourceLike: TypeAlias = Any
 
+# What `open_source` gives.
+Opened: TypeAlias = Store | RemoteFile
+
 # What tells one state of a file from another: inode, size, modification time.
 Identity: TypeAlias = tuple[int, int, int]
-
-_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
 
 # A bytes object is a path only where it can be nothing else: no rumi file is
 # without a NUL among its first bytes, and no path has one.
@@ -52,6 +57,20 @@ def is_path(source: SourceLike) -> bool:
     )
 
 
+def is_remote(source: SourceLike) -> bool:
+    """Whether a source is a URL of something that is no local file, or a remote source."""
+    if isinstance(source, str):
+        return "://" in source and is_url(source)
+    return isinstance(source, (RemoteSource, RemoteFile))
+
+
+def remote_source(source: SourceLike) -> RemoteSource:
+    """Return the remote source that `is_remote` has found; errors as of `from_url`."""
+    if isinstance(source, RemoteFile):
+        return source.source
+    return source if isinstance(source, RemoteSource) else from_url(source)
+
+
 def local_path(source: SourceLike) -> bytes:
     r"""Return the file system path of a source that names a file.
 
@@ -60,16 +79,13 @@ def local_path(source: SourceLike) -> bytes:
     Raises
     ------
     UnsupportedError
-        If it is a URL of another scheme than ``file``.
+        If it is a URL of another scheme than ``file``, or of another host.
     """
     path = os.fspath(source)
-    if isinstance(path, str) and "://" in path and _SCHEME.match(path):
+    if isinstance(path, str) and is_url(path):
+        raise UnsupportedError(f"{shown(path)}: expected a local path, found a URL")
+    if isinstance(path, str) and path[:7].lower() == "file://":
         parts = urlsplit(path)
-        if parts.scheme.lower() != "file":
-            raise UnsupportedError(
-                f"{path}: this version reads local files and bytes, not {parts.scheme}:// URLs; "
-                "fetch the object and pass its bytes"
-            )
         if parts.netloc not in ("", "localhost"):
             raise UnsupportedError(f"{path}: a file URL of another host cannot be opened")
         # A file URL has no query or fragment: the characters belong to the name.
@@ -80,18 +96,22 @@ def local_path(source: SourceLike) -> bytes:
 def source_name(source: SourceLike) -> str:
     """Return what errors call a source."""
     if is_path(source):
-        return os.fsdecode(source)
+        name = os.fsdecode(source)
+        return shown(name) if is_remote(name) else name
+    if isinstance(source, (Store, RemoteSource, RemoteFile)):
+        return str(source.name)
     return f"<{type(source).__name__}>"
 
 
-def open_source(source: SourceLike) -> Store:
-    """Open a local path or wrap a bytes-like object, without copying it.
+def open_source(source: SourceLike) -> Opened:
+    """Open a local path, or wrap a bytes-like object or a remote one, without copying it.
 
     Parameters
     ----------
-    source : str, os.PathLike, bytes, bytes-like, mmap, BytesIO or Store
-        A path, a ``file://`` URL, or the contents of a file. A `bytes` object
-        with a NUL byte or a line break, or an empty one, is contents.
+    source : str, os.PathLike, bytes, bytes-like, mmap, BytesIO, RemoteSource or opened
+        A path, a URL, or the contents of a file. A `bytes` object with a NUL byte
+        or a line break, or an empty one, is contents. Nothing is asked of a
+        remote store yet.
 
     Raises
     ------
@@ -104,8 +124,10 @@ def open_source(source: SourceLike) -> Store:
     """
     if type(source) is str and "://" not in source:
         return Store.open_path(source, source)
-    if isinstance(source, Store):
+    if isinstance(source, (Store, RemoteFile)):
         return source
+    if is_remote(source):
+        return remote_source(source).open()
     if is_path(source):
         return Store.open_path(local_path(source), source_name(source))
     name = source_name(source)
@@ -118,7 +140,7 @@ def open_source(source: SourceLike) -> Store:
         return Store.memory(view, name=name)
     except TypeError as error:
         raise TypeError(
-            f"a source is a path or bytes-like, found {type(source).__name__}"
+            f"a source is a path, URL, RemoteSource or bytes-like, found {type(source).__name__}"
         ) from error
 
 
@@ -137,30 +159,22 @@ class HandleCache:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._lock = threading.Lock()
-        self._open: OrderedDict[tuple[str | bytes, Identity | None], Store] = OrderedDict()
+        self._open: OrderedDict[tuple[str | bytes, Identity], Store] = OrderedDict()
 
-    def open(self, path: str | bytes, expected: Identity | None) -> Store:
-        """Return an open file; errors as of `open_source`.
-
-        Parameters
-        ----------
-        path : str or bytes
-        expected : Identity or None
-            The file that was opened before, which may still be open though the
-            path names another one by now. None always opens the path.
-        """
-        if expected is not None:
-            with self._lock:
-                found = self._open.get((path, expected))
-                if found is not None:
-                    self._open.move_to_end((path, expected))
-                    return found
-        opened = open_source(path)
+    def find(self, path: str | bytes, identity: Identity) -> Store | None:
+        """Return the open file that the path named when it was opened, if it still is open."""
         with self._lock:
-            self._open[path, opened.identity] = opened
+            found = self._open.get((path, identity))
+            if found is not None:
+                self._open.move_to_end((path, identity))
+            return found
+
+    def keep(self, path: str | bytes, store: Store) -> None:
+        """Keep a file open, and close the least recently used one beyond the limit."""
+        with self._lock:
+            self._open[path, store.identity] = store
             while len(self._open) > self.limit:
                 self._open.popitem(last=False)
-        return opened
 
     def clear(self) -> None:
         """Close every file."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -102,12 +102,28 @@ def run_together(work: Callable[[], None], threads: int, stop: Callable[[], None
             # A pool that is replaced finishes what it was given.
             state.size = max(threads - 1, cpu_count())
             state.pool = ThreadPoolExecutor(state.size, thread_name_prefix="rumi")
-        futures = [state.pool.submit(work) for _ in range(threads - 1)]
+        futures = _submit(state.pool, work, threads - 1)
     try:
         work()
     finally:
         if sys.exception() is not None:
             stop()
         wait(futures)
-    for future in futures:
-        future.result()
+    try:
+        for future in futures:
+            future.result()
+    finally:
+        # An exception's frames refer to its future, which refers to the exception.
+        del futures[:]
+        future = None
+
+
+def _submit(pool: ThreadPoolExecutor, work: Callable[[], None], count: int) -> list[Future[None]]:
+    futures: list[Future[None]] = []
+    try:
+        for _ in range(count):
+            futures.append(pool.submit(work))
+    except RuntimeError:
+        # The interpreter is shutting down and takes no work: do what there is alone.
+        return futures
+    return futures

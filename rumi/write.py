@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -22,12 +23,15 @@ from rumi.container import build_prefix
 from rumi.georef import Georeferencing
 from rumi.header import Header, frame_unit_code
 from rumi.pixels import Grid, make_source, sample_frames
-from rumi.source import local_path
+from rumi.source import is_remote, local_path, remote_source
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from numpy.typing import ArrayLike, DTypeLike
 
     from rumi.pixels import PixelSource
+    from rumi.remote import RemoteSource
 
 __all__ = ["write"]
 
@@ -39,13 +43,9 @@ _MAX_SIDE = 0xFFFFFFFF
 # do not compress.
 _MAX_FRAME = 0xFFFFFFFF - (1 << 20)
 
-# "auto" looks at no more than this many grid positions and bytes of samples.
-_SAMPLE_POSITIONS = 8
-_SAMPLE_BYTES = 2 << 20
-
 
 def write(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | RemoteSource,
     array: ArrayLike | Any,
     *,
     tile_size: int | tuple[int, int] = 512,
@@ -65,8 +65,9 @@ def write(
 
     Parameters
     ----------
-    path : path
-        Replaced whole, or left as it was where anything fails.
+    path : path, URL or RemoteSource
+        Replaced whole, or left as it was where anything fails. A remote file is
+        written and verified in the local folder for temporary files first.
     array : array_like, lazy array, callable or iterator
         The image, of shape (B, H, W) or (H, W), in any layout and byte order;
         two dimensions are one band. A lazy array (Dask, xarray, zarr, HDF5) has
@@ -114,7 +115,7 @@ def write(
     CodecError
         If a frame does not compress or does not decode to its samples.
     OSError
-        If the file cannot be written.
+        If the file cannot be written; SourceError if it cannot be uploaded.
 
     Notes
     -----
@@ -128,14 +129,14 @@ def write(
     grid = _make_grid(source, tile_size, frame_unit)
     georeferencing = _georeferencing(crs, transform, raster_type)
     count = workers.resolve_threads(threads)
-    target = local_path(path)
+    target = _target(path)
     chosen = codecs.resolve(
         codec,
         grid.encoding,
-        lambda: sample_frames(source, grid, _SAMPLE_POSITIONS, _SAMPLE_BYTES),
+        partial(sample_frames, source, grid),
         error=error,
     )
-    with atomic_file(target) as file:
+    with target as file:
         file.seek(frame_data_offset(grid.frame_count, grid.shape[0]))
         counts = np.empty(grid.frame_count, dtype=np.uint64)
         number = 0
@@ -150,6 +151,17 @@ def write(
         file.seek(0)
         file.write(build_prefix(header, georeferencing))
     return header
+
+
+def _target(path: Any) -> AbstractContextManager[BinaryIO]:
+    """Return what gives the file to write to; a path that cannot be is refused now."""
+    if not is_remote(path):
+        return atomic_file(local_path(path))
+    from rumi.remote import upload
+
+    source = remote_source(path)
+    upload.check_writable(source)
+    return upload.uploaded_file(source)
 
 
 def _make_grid(source: PixelSource, tile_size: Any, frame_unit: str) -> Grid:

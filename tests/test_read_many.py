@@ -2,7 +2,6 @@
 
 import io
 import os
-import sys
 import threading
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 import rumi
-from rumi import backends
+from rumi import backends, batch
 
 SHAPE = (3, 50, 70)
 
@@ -35,34 +34,34 @@ def files(tmp_path):
 
 def test_whole_images(files):
     arrays, paths, headers = files
-    batch = rumi.read_many(paths, headers)
-    assert batch.dtype == np.uint16
-    assert batch.flags.c_contiguous
-    assert batch.flags.owndata
-    assert batch.flags.writeable
-    np.testing.assert_array_equal(batch, arrays)
+    chips = rumi.read_many(paths, headers)
+    assert chips.dtype == np.uint16
+    assert chips.flags.c_contiguous
+    assert chips.flags.owndata
+    assert chips.flags.writeable
+    np.testing.assert_array_equal(chips, arrays)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_one_window_each_and_bands(files, threads):
     arrays, paths, headers = files
     windows = [(i, 2 * i, 20, 30) for i in range(6)]
-    batch = rumi.read_many(
+    chips = rumi.read_many(
         paths, [bytes(h) for h in headers], windows, bands=[2, 0], threads=threads
     )
     for item, (row, col, height, width) in enumerate(windows):
         np.testing.assert_array_equal(
-            batch[item], arrays[item][[2, 0], row : row + height, col : col + width]
+            chips[item], arrays[item][[2, 0], row : row + height, col : col + width]
         )
 
 
 def test_one_file_many_windows_as_an_integer_array(files):
     arrays, paths, headers = files
     windows = np.array([(0, 0, 8, 9), (42, 61, 8, 9), (10, 20, 8, 9)], dtype=np.int16)
-    batch = rumi.read_many(paths[1], headers[1], windows)
+    chips = rumi.read_many(paths[1], headers[1], windows)
     for item, (row, col, height, width) in enumerate(windows):
         np.testing.assert_array_equal(
-            batch[item], arrays[1][:, row : row + height, col : col + width]
+            chips[item], arrays[1][:, row : row + height, col : col + width]
         )
 
 
@@ -76,24 +75,22 @@ def test_one_window_for_all(files):
 def test_four_windows_are_not_one(files):
     arrays, paths, headers = files
     windows = [(0, 0, 2, 2), (1, 1, 2, 2), (2, 2, 2, 2), (3, 3, 2, 2)]
-    batch = rumi.read_many(paths[:4], headers[:4], windows)
-    np.testing.assert_array_equal(batch[3], arrays[3][:, 3:5, 3:5])
+    chips = rumi.read_many(paths[:4], headers[:4], windows)
+    np.testing.assert_array_equal(chips[3], arrays[3][:, 3:5, 3:5])
 
 
 def test_without_headers_each_index_is_read_once(files, monkeypatch):
     arrays, paths, _ = files
-    # The function rumi.read hides its module of the same name.
-    module = sys.modules["rumi.read"]
-    original = module.read_container
+    original = batch.read_container
     calls = []
 
     def counting(store):
         calls.append(store.name)
         return original(store)
 
-    monkeypatch.setattr(module, "read_container", counting)
-    batch = rumi.read_many([paths[0], paths[0], paths[1]], None, (0, 0, 4, 4))
-    np.testing.assert_array_equal(batch[2], arrays[1][:, :4, :4])
+    monkeypatch.setattr(batch, "read_container", counting)
+    chips = rumi.read_many([paths[0], paths[0], paths[1]], None, (0, 0, 4, 4))
+    np.testing.assert_array_equal(chips[2], arrays[1][:, :4, :4])
     assert calls == [paths[0], paths[1]]
 
 
@@ -192,8 +189,8 @@ def test_more_files_than_are_kept_open(tmp_path):
         paths.append(str(tmp_path / f"{number}.rumi"))
         headers.append(rumi.write(paths[-1], array + number, tile_size=8))
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
-    batch = rumi.read_many(paths, headers)
-    np.testing.assert_array_equal(batch[:, 0, 0, 0], array[0, 0, 0] + np.arange(80))
+    chips = rumi.read_many(paths, headers)
+    np.testing.assert_array_equal(chips[:, 0, 0, 0], array[0, 0, 0] + np.arange(80))
     if before is not None:
         assert len(os.listdir("/proc/self/fd")) == before
 

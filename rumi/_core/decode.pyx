@@ -53,12 +53,15 @@ cdef extern from *:
     }
     static inline int64_t rumi_take(int64_t *next, int64_t count)
     { return __atomic_fetch_add(next, count, __ATOMIC_RELAXED); }
+    static inline void rumi_close(int64_t *next)
+    { __atomic_store_n(next, (int64_t)1 << 61, __ATOMIC_RELAXED); }
     """
     ctypedef struct RumiTensor:
         pass
     const char* rumi_tensor_data(const RumiTensor* tensor) nogil
     int64_t rumi_tensor_size(const RumiTensor* tensor) nogil
     int64_t rumi_take(int64_t* counter, int64_t count) nogil
+    void rumi_close(int64_t* counter) nogil
 
 # geozl's C ABI, the same from 0.13 on.
 ctypedef int (*geozl_decompress_t)(
@@ -104,7 +107,9 @@ cdef class Counter:
 
     cpdef void stop(self) noexcept:
         """Let every thread find nothing left to do."""
-        rumi_take(&self._next, <int64_t> 1 << 62)
+        # Far beyond any plan, and as far from the largest number: however often
+        # threads take from it afterwards, it cannot come round.
+        rumi_close(&self._next)
 
 
 @cython.final
@@ -447,6 +452,7 @@ cdef class Decoder:
                     failure.expected = size
                     return
                 if store.read_into(start, size, self._compressed, failure):
+                    _name_frame(plan, first, end, start, failure)
                     return
                 data = self._compressed
             for position in range(first, end):
@@ -500,6 +506,22 @@ cdef class Decoder:
             return
         if not in_place:
             scatter(plan, frame, &rect, dst, sink)
+
+
+cdef void _name_frame(
+    Plan plan, int64_t first, int64_t stop, int64_t start, Failure* failure
+) noexcept nogil:
+    """Say of which frame of a run the bytes were missing, not of the run."""
+    cdef int64_t available = start + failure.found
+    cdef int64_t position
+    cdef Frame* frame
+    for position in range(first, stop):
+        frame = &plan.frames[position]
+        if frame.offset + frame.size > available:
+            failure.position = position
+            failure.expected = frame.size
+            failure.found = max(<int64_t> 0, available - frame.offset)
+            return
 
 
 cdef inline bint _has_magic(const uint8_t* data, int64_t size) noexcept nogil:

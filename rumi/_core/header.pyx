@@ -69,7 +69,7 @@ cdef class BlobHeader:
     Source: specification 0.1.0, Header blob.
     """
 
-    def __cinit__(self, blob, *args, **kwargs):
+    def __cinit__(self, blob):
         self._checkpoints = NULL
         if isinstance(blob, BlobHeader):
             self._blob = (<BlobHeader> blob)._blob
@@ -232,8 +232,8 @@ cdef class BlobHeader:
                 has_zero = has_zero or scan.has_zero
         if spare and self._packed[size - 1] >> (8 - spare):
             raise HeaderError(
-                f"header blob: the {spare} unused bits of the last byte must be zero, found "
-                f"{_hex(self._packed[size - 1])}"
+                f"header blob: unused bits (byte {layout.HEADER_SIZE + size - 1}): expected the "
+                f"upper {spare} to be zero, found {_hex(self._packed[size - 1])}"
             )
         if not has_zero:
             raise HeaderError(

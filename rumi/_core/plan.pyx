@@ -15,7 +15,7 @@ from rumi._core.header cimport BlobHeader
 from operator import index as _operator_index
 
 
-cdef int64_t _integer(value, str what) except? -1:
+cdef object _integer(value, str what):
     """Return an integer of any width; bool and float are mistakes, not integers."""
     if type(value) is int:
         return value
@@ -32,7 +32,12 @@ cdef object _window_parts(window):
     if type(window) is tuple and len(window) == 4:
         return window
     if hasattr(window, "row_off"):
-        return window.row_off, window.col_off, window.height, window.width
+        try:
+            return window.row_off, window.col_off, window.height, window.width
+        except AttributeError as error:
+            raise TypeError(
+                f"a window object has row_off, col_off, height and width; {error}"
+            ) from None
     if isinstance(window, (str, bytes)) or not hasattr(window, "__len__"):
         raise TypeError(
             "a window is (row, column, height, width) or has row_off, col_off, height and width; "
@@ -50,6 +55,8 @@ cdef list _band_list(bands, int64_t count):
         for bound in (bands.start, bands.stop):
             if bound is not None and not 0 <= _integer(bound, "a band slice bound") <= count:
                 raise IndexError(f"band slice bound {bound} is outside 0..{count}")
+        if bands.step is not None:
+            _integer(bands.step, "a band slice step")
         selected = list(range(*bands.indices(count)))
     elif isinstance(bands, (str, bytes)):
         raise TypeError(

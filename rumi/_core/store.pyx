@@ -134,8 +134,10 @@ cdef class Store:
         """Return bytes start..start+size, fewer only where the file ends."""
         cdef int64_t available = max(<int64_t> 0, min(size, self.size - start))
         cdef Failure failure
-        if start < 0 or size < 0:
-            raise ValueError(f"expected a range inside the file, found {size} bytes at {start}")
+        if start < self._base or size < 0:
+            raise ValueError(
+                f"expected a range from byte {self._base} on, found {size} bytes at {start}"
+            )
         data = PyBytes_FromStringAndSize(NULL, available)
         failure.status = OK
         if available and self.read_into(
