@@ -15,7 +15,6 @@ import importlib.util
 import os
 import threading
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 
 from rumi._core import Decoder, environment, set_geozl
@@ -121,6 +120,9 @@ def teach(decoder: Decoder) -> bool:
 
 def versions() -> dict[str, str | None]:
     """Return the version of each backend, None where it is absent."""
+    # Imported here, since it brings in the email package.
+    from importlib import metadata
+
     found: dict[str, str | None] = {"openzl": metadata.version("openzl"), "geozl": None}
     if geozl_available():
         found["geozl"] = metadata.version("geozl")

@@ -279,6 +279,13 @@ class Cube:
         sides = " x ".join(map(str, self.shape))
         return f"<rumi.Cube {sides} {self.images[0].header.encoding.dtype_name}>"
 
+    def _repr_html_(self) -> str:
+        from rumi.display import cube_html
+
+        # Each image's was read when the cube was made.
+        first = self.images[0]
+        return cube_html([image.name for image in self.images], first.header, first.georeferencing)
+
 
 class CubeCollection(Sequence[Cube]):
     """Cubes in an order; `ImageCollection.cubes` makes them.

@@ -172,13 +172,20 @@ def shared_array(out: Any) -> NDArray[Any]:
     ------
     TypeError
         If it shares none.
+    ValueError
+        If its library does not export it: it is read-only, or on another device.
     """
     if isinstance(out, np.ndarray):
         return out
     if hasattr(out, "__array_interface__"):
         return np.asarray(out)
     if hasattr(out, "__dlpack__"):
-        array = np.from_dlpack(out)
+        try:
+            array = np.from_dlpack(out)
+        except (BufferError, RuntimeError) as error:
+            raise ValueError(
+                f"out: expected writable memory that the processor reaches, found {error}"
+            ) from error
         return array if array.flags.writeable or _says_read_only(out) else _writable(array)
     raise TypeError(
         "out: expected an array that shares its memory (NumPy, __array_interface__ or DLPack), "

@@ -252,6 +252,11 @@ class Header(BlobHeader):
             f"{len(self)} bytes>"
         )
 
+    def _repr_html_(self) -> str:
+        from rumi.display import header_html
+
+        return header_html(self)
+
 
 def _frame_count(shape: tuple[int, int, int], tile_shape: tuple[int, int], unit: str) -> int:
     """Return N; 0 where a tile side is, which the blob's own checks refuse."""

@@ -225,7 +225,8 @@ class Image:
     def tile(self, row: SupportsIndex, col: SupportsIndex, band: SupportsIndex = 0) -> NDArray[Any]:
         """Read one band at one grid position, shape (h, w), cut at the edges."""
         self.header.frame_index(row, col, band)
-        return self.read(bands=band, window=self.cell_window(row, col))[0]
+        samples: NDArray[Any] = self.read(bands=band, window=self.cell_window(row, col))[0]
+        return samples
 
     def cell(self, row: SupportsIndex, col: SupportsIndex) -> NDArray[Any]:
         """Read all bands at one grid position, shape (B, h, w), cut at the edges."""
@@ -293,6 +294,17 @@ class Image:
             f"<rumi.Image {self.name!r} {bands} x {height} x {width} "
             f"{self.header.encoding.dtype_name}, {self.header.unit} frames>"
         )
+
+    def preview(self, **options: Any) -> Any:
+        """Draw a small picture of the whole image; see `rumi.preview.preview`."""
+        from rumi.preview import preview
+
+        return preview(self, **options)
+
+    def _repr_html_(self) -> str:
+        from rumi.display import image_html
+
+        return image_html(self.name, self.header, self._georeferencing)
 
     def opened(self) -> Opened:
         """Return the opened source, the same state of the file as at the first time.

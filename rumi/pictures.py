@@ -228,7 +228,7 @@ def _real(samples: NDArray[Any]) -> NDArray[np.float64]:
         real, imag = (samples[name].astype(np.float64) for name in ("real", "imag"))
         return np.hypot(real, imag)
     if samples.dtype.kind == "c":
-        return np.abs(samples).astype(np.float64)
+        return np.abs(samples.astype(np.complex128))
     return samples.astype(np.float64)
 
 
@@ -258,9 +258,7 @@ def _bytes(count: int) -> str:
     return f"{count} B" if count < 1000 else f"{count / 1000:.1f} kB"
 
 
-def _label(
-    draw: Any, font: Any, lines: Sequence[str], box: tuple[int, int, int, int]
-) -> None:
+def _label(draw: Any, font: Any, lines: Sequence[str], box: tuple[int, int, int, int]) -> None:
     """Write lines into the upper left corner of a box, where they fit."""
     left, top, right, bottom = box
     text = "\n".join(lines)
@@ -314,9 +312,7 @@ def _captions(image: Image, window: Window) -> tuple[str, str]:
     )
 
 
-def _side_by_side(
-    pillow: Any, parts: Sequence[Any], title: str, captions: Sequence[str]
-) -> Any:
+def _side_by_side(pillow: Any, parts: Sequence[Any], title: str, captions: Sequence[str]) -> Any:
     """Put pictures beside each other, with a title above and a caption below each."""
     font, small = _font(pillow, _FONT_SIZE + 3), _font(pillow, _FONT_SIZE - 1)
     head = 2 * _MARGIN + _FONT_SIZE if title else _MARGIN
@@ -333,4 +329,3 @@ def _side_by_side(
         )
         left += part.width + _MARGIN
     return figure
-

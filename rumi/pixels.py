@@ -30,6 +30,7 @@ _RUN_BYTES = 32 << 20
 
 # Bytes of a strip of a sampled frame, and of as many strips as are looked at as one.
 _STRIP_BYTES = 16 << 10
+_LARGE_STRIP = 1 << 20
 _STACK_BYTES = 256 << 10
 
 
@@ -148,8 +149,8 @@ def sample_frames(source: PixelSource, grid: Grid, *, thorough: bool = False) ->
     planes = bands if grid.frame_unit == "cell" else 1
     height, width = map(min, grid.tile_shape, grid.shape[1:])
     row = width * planes * grid.encoding.itemsize
-    rows = min(max(_STRIP_BYTES // row // 8 * 8, 8), height)
-    share, least, most = (4, 1 << 18, 4 << 20) if thorough else (48, 1 << 17, 1 << 20)
+    rows = min(max((_LARGE_STRIP if thorough else _STRIP_BYTES) // row // 8 * 8, 8), height)
+    share, least, most = (4, 1 << 20, 4 << 20) if thorough else (48, 1 << 17, 1 << 20)
     wanted = min(max(math.prod(grid.shape) * grid.encoding.itemsize // share, least), most)
     sampled = _sampled_blocks(source, grid, 16 if isinstance(source, _Array) else 8)
     # Tiles cut at the edges are like the others, but would be stacks of their own.

@@ -109,13 +109,14 @@ def run_together(work: Callable[[], None], threads: int, stop: Callable[[], None
         if sys.exception() is not None:
             stop()
         wait(futures)
-    try:
-        for future in futures:
-            future.result()
-    finally:
-        # An exception's frames refer to its future, which refers to the exception.
-        del futures[:]
-        future = None
+    errors = [error for error in map(Future.exception, futures) if error is not None]
+    # The frames of an exception refer to these lists, and they to the exception.
+    futures.clear()
+    if errors:
+        try:
+            raise errors[0]
+        finally:
+            errors.clear()
 
 
 def _submit(pool: ThreadPoolExecutor, work: Callable[[], None], count: int) -> list[Future[None]]:

@@ -691,7 +691,12 @@ def test_bounds_are_ordered() -> None:
     assert transforms.bounds(south_up, 12, 12) == (1000.0, 4000.0, 1120.0, 4120.0)
     mirrored = (-10.0, 0.0, 200.0, 0.0, -10.0, 50.0)
     assert transforms.bounds(mirrored, 2, 3) == (170.0, 30.0, 200.0, 50.0)
-    assert transforms.bounds((1.0, 0.5, 100.0, 0.0, -1.0, 200.0), 2, 4) == (100.0, 198.0, 105.0, 200.0)
+    assert transforms.bounds((1.0, 0.5, 100.0, 0.0, -1.0, 200.0), 2, 4) == (
+        100.0,
+        198.0,
+        105.0,
+        200.0,
+    )
 
 
 def test_minor_revision_of_geotiff_1_1_is_read() -> None:

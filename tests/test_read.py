@@ -366,6 +366,27 @@ def test_out_of_other_libraries(backend, kind, layout):
     assert np.array_equal(array, VALUES)
 
 
+class Elsewhere(Tensor):
+    """A tensor whose memory the processor cannot reach."""
+
+    def __dlpack__(self, **arguments):
+        raise BufferError("not exported to another device")
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+
+@pytest.mark.parametrize("kind", [Elsewhere, OldTensor])
+def test_out_that_its_library_does_not_export(kind):
+    """Memory of another device, and read-only memory that old DLPack has no word for."""
+    memory = read_only(np.full((3, 25, 40), 9, np.uint16))
+    data, blob = FILES[0]
+    with pytest.raises((TypeError, ValueError), match="out: expected") as caught:
+        rumi.read(data, blob, out=kind(memory))
+    assert "\n" not in str(caught.value)
+    assert (memory == 9).all()
+
+
 def test_out_of_torch(backend):
     torch = pytest.importorskip("torch")
     values = oracle.ramp(3, 25, 40, np.float32)

@@ -38,6 +38,7 @@ LAYERS = {
     "codec": 2,
     "compress": 2,
     "container": 2,
+    "display": 2,
     "encodings": 2,
     "engine": 2,
     "georef": 2,
@@ -55,9 +56,14 @@ LAYERS = {
     "write": 3,
     "cube": 4,
     "image": 4,
+    "orthogonal": 4,
+    "pictures": 4,
+    "preview": 4,
     "": 5,
+    "catalog": 6,
     "geotiff": 6,
-    "pictures": 6,
+    "torch": 6,
+    "xarray": 6,
     "demo": 7,
     "cli": 8,
 }
@@ -86,8 +92,9 @@ def tracked_files() -> list[Path]:
         command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "-co", "--exclude-standard"]
         names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
         return [ROOT / os.fsdecode(name) for name in names.split(b"\0") if name]
-    ignored = {"__pycache__", "node_modules", "build", ".venv"}
-    return [p for p in ROOT.rglob("*") if p.is_file() and not ignored & set(p.parts)]
+    ignored = {"__pycache__", "node_modules", "build", "dist", ".venv", "rumi.egg-info", "demo-out"}
+    found = (path for path in ROOT.rglob("*") if path.is_file() and path.suffix != ".so")
+    return [path for path in found if not ignored & set(path.relative_to(ROOT).parts)]
 
 
 def python_modules() -> list[Path]:
@@ -118,7 +125,8 @@ def imported_modules(path: Path) -> Iterator[tuple[str, int]]:
 
 def test_the_top_level_is_the_agreed_one() -> None:
     found = {path.relative_to(ROOT).parts[0] for path in tracked_files()}
-    visible = {name for name in found if not name.startswith(".")}
+    # What setuptools adds to an sdist is no file of the repository.
+    visible = {name for name in found if not name.startswith(".")} - {"PKG-INFO", "setup.cfg"}
     assert visible == TOP_LEVEL
     assert {".ci", ".gitignore"} <= found
 

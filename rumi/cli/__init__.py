@@ -8,7 +8,7 @@ from rumi.cli.convert import convert, export
 from rumi.cli.demo import demo
 from rumi.cli.info import header, info
 from rumi.cli.pixels import read
-from rumi.cli.program import cli
+from rumi.cli.program import cli, interrupt_once
 
 __all__ = ["cli", "main"]
 
@@ -19,4 +19,5 @@ for _command in (demo, info, convert, export, header, read):
 
 def main() -> None:
     """Run the command line and exit with its status."""
+    interrupt_once()
     cli()

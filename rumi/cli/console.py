@@ -68,7 +68,7 @@ def print_rows(rows: Sequence[tuple[str, str]], width: int) -> None:
     out = console()
     for name, value in rows:
         # No table of rich's: it would cut or wrap long file names, and fill lines with blanks.
-        out.print(Text(f"{name:<{width}}  ", style="dim").append(value, "not dim"), soft_wrap=True)
+        out.print(Text.assemble((f"{name:<{width}}  ", "dim"), value), soft_wrap=True)
 
 
 def quantity(count: int) -> str:

@@ -138,10 +138,9 @@ def _printer() -> Callable[[str, list[tuple[str, str]]], None]:
     numbers = itertools.count(1)
 
     def show(title: str, lines: list[tuple[str, str]]) -> None:
-        heading = Text(f" {next(numbers)} ", style="bold white on blue").append(
-            f" {title}", style="bold default on default"
+        out.print(
+            Text.assemble((f" {next(numbers)} ", "bold white on blue"), (f" {title}", "bold"))
         )
-        out.print(heading)
         print_rows([(f"   {name}", value) for name, value in lines], _INDENTED)
         out.print()
 

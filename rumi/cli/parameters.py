@@ -17,16 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "BANDS",
     "STDOUT",
-    "TILE_SIZE",
-    "WINDOW",
+    "bands_option",
     "header_option",
+    "is_header",
     "json_option",
     "load_header",
+    "numbers",
     "quiet_option",
     "save",
     "threads_option",
+    "window_option",
 ]
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -37,34 +38,47 @@ STDOUT = "-"
 _MAGIC = constants.MAGIC.to_bytes(4, "little")
 
 
-class _Numbers(click.ParamType):
-    """Integers with a separator between them."""
+def numbers(separator: str, counts: tuple[int, ...], form: str) -> Callable[..., Any]:
+    """Return a callback that reads integers with a separator between them.
 
-    def __init__(self, name: str, separator: str, counts: tuple[int, ...], form: str) -> None:
-        self.name = name
-        self._separator = separator
-        self._counts = counts
-        self._form = form
+    Their number is checked, if `counts` says how many there may be; their range
+    is checked where the image is known.
+    """
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        """Read the integers; their range is checked where the image is known."""
-        if isinstance(value, tuple):
-            return value
-        parts = str(value).lower().split(self._separator)
+    def read(
+        _ctx: click.Context, _param: click.Parameter, value: str | None
+    ) -> tuple[int, ...] | None:
+        if value is None:
+            return None
         try:
-            numbers = tuple(int(part) for part in parts)
+            found = tuple(int(part) for part in value.lower().split(separator))
         except ValueError:
-            numbers = ()
-        if not numbers or (self._counts and len(numbers) not in self._counts):
-            self.fail(f"expected {self._form}, found {value!r}", param, ctx)
-        return numbers
+            found = ()
+        if not found or (counts and len(found) not in counts):
+            raise click.BadParameter(f"expected {form}, found {value!r}")
+        return found
+
+    return read
 
 
-WINDOW = _Numbers("ROW,COL,HEIGHT,WIDTH", ",", (4,), "ROW,COL,HEIGHT,WIDTH in pixels")
-BANDS = _Numbers("BAND,...", ",", (), "zero-based bands such as 0,1,2")
-TILE_SIZE = _Numbers("SIDE|HxW", "x", (1, 2), "a side such as 512, or HEIGHTxWIDTH")
+def window_option(command: F) -> F:
+    """Add ``--window``."""
+    return click.option(
+        "--window",
+        metavar="ROW,COL,HEIGHT,WIDTH",
+        callback=numbers(",", (4,), "ROW,COL,HEIGHT,WIDTH in pixels"),
+        help="In pixels; the whole image by default.",
+    )(command)
+
+
+def bands_option(command: F) -> F:
+    """Add ``--bands``."""
+    return click.option(
+        "--bands",
+        metavar="BAND,...",
+        callback=numbers(",", (), "zero-based bands such as 0,1,2"),
+        help="Zero-based, in this order; all by default.",
+    )(command)
 
 
 def json_option(command: F) -> F:
@@ -124,7 +138,9 @@ def load_header(path: str) -> Header:
 
 
 def is_header(path: str) -> bool:
-    """Whether a file starts like a header blob."""
+    """Whether a local file starts like a header blob."""
+    if "://" in path:
+        return False
     with open(path, "rb") as file:
         return file.read(4) == _MAGIC
 

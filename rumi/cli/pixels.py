@@ -12,15 +12,15 @@ import numpy as np
 import rumi
 from rumi.cli.console import print_json
 from rumi.cli.parameters import (
-    BANDS,
     STDOUT,
-    WINDOW,
+    bands_option,
     header_option,
     json_option,
     load_header,
     quiet_option,
     save,
     threads_option,
+    window_option,
 )
 from rumi.cli.program import Command
 
@@ -42,8 +42,8 @@ _RAW = {1: np.uint8, 2: np.uint16}
 @click.command(cls=Command)
 @click.argument("file", type=click.Path(dir_okay=False))
 @header_option
-@click.option("--window", type=WINDOW, help="In pixels; the whole image by default.")
-@click.option("--bands", type=BANDS, help="Zero-based, in this order; all by default.")
+@window_option
+@bands_option
 @click.option(
     "-o",
     "--output",
@@ -84,7 +84,8 @@ def read(
     image = rumi.open(file, None if blob is None else load_header(blob))
     if suffix == ".png":
         bands = _colours(image, bands)
-    samples = image.read(bands=None if bands is None else list(bands), window=window, threads=threads)
+    chosen = None if bands is None else list(bands)
+    samples = image.read(bands=chosen, window=window, threads=threads)
     if suffix == ".png":
         _save_picture(samples, image, window, output, grid=grid, scale=scale or 1)
     else:

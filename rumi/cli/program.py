@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
+import time
 import traceback
 from dataclasses import dataclass
 from importlib import metadata
@@ -14,12 +16,24 @@ import click
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import FrameType
 
-__all__ = ["EXIT_FAILURE", "EXIT_INTERRUPTED", "EXIT_USAGE", "Program", "cli", "one_line"]
+__all__ = [
+    "EXIT_FAILURE",
+    "EXIT_INTERRUPTED",
+    "EXIT_USAGE",
+    "Program",
+    "cli",
+    "complain",
+    "one_line",
+]
 
 EXIT_FAILURE = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
+
+# Seconds in which a further Ctrl-C belongs to the first.
+_PATIENCE = 1.0
 
 TRACEBACK_VARIABLE = "RUMI_DEBUG_TRACEBACK"
 
@@ -94,7 +108,7 @@ class Program(click.Group):
             if settings.traceback:
                 traceback.print_exc()
             else:
-                print(f"rumi: error: {one_line(error)}", file=sys.stderr)
+                complain(one_line(error))
             sys.exit(_status(error))
         sys.exit(result if isinstance(result, int) else 0)
 
@@ -126,6 +140,31 @@ def cli(ctx: click.Context) -> None:
 
 
 cli.params.append(_traceback_option(hidden=False))
+
+
+def interrupt_once() -> None:
+    """Let the first Ctrl-C start the cleaning up, and the next ones not disturb it.
+
+    Terminals and job managers send more than one. After a second of patience
+    another one ends the process at once.
+    """
+    first: list[float] = []
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        if not first:
+            first.append(time.monotonic())
+            signal.default_int_handler(number, frame)
+        elif time.monotonic() - first[0] > _PATIENCE:
+            os._exit(EXIT_INTERRUPTED)
+
+    # Where it is ignored, as behind nohup, it stays so.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, handler)
+
+
+def complain(text: str, *, kind: str = "error") -> None:
+    """Print one line on stderr."""
+    click.echo(f"rumi: {kind}: {text}", err=True)
 
 
 def one_line(error: BaseException) -> str:

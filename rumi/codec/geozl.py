@@ -65,25 +65,13 @@ def mixed(text: str) -> tuple[str, Recipe] | None:
     """
     first, _, rest = text.strip().lower().partition(">")
     words = {word.strip().partition(":")[0].partition("(")[0] for word in rest.split(">")}
-    if first not in PREDICTORS or words <= _GEOZL_WORDS or not words & _RUMI_WORDS:
+    if first not in PREDICTORS or not (words & _RUMI_WORDS or ":" in rest or "(" in rest):
         return None
     return first, parse(rest)
 
 
-_GEOZL_WORDS = {
-    *(
-        "zigzag",
-        "transpose",
-        "entropy",
-        "zstd",
-        "field_lz",
-        "pfor",
-        "sparse",
-        "categorical",
-        "pivco",
-    ),
-}
-_RUMI_WORDS = {*STEPS, *LEAVES} - _GEOZL_WORDS
+# Words that only rumi knows; zigzag, entropy and zstd are geozl's as well.
+_RUMI_WORDS = {*STEPS, *LEAVES} - {"zigzag", "entropy", "zstd"}
 
 
 class GeozlEncoder:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rumi.codec.choose import POLICIES, choose
 from rumi.codec.geozl import PREDICTORS, PREFIX, MixedEncoder
 from rumi.codec.recipes import parse
 from rumi.codec.trial import Samples, Trial, fronts, recipe
@@ -84,13 +85,21 @@ def _ranked(samples: Samples, encoding: Encoding) -> list[tuple[float, str]]:
     }
     ranked = sorted(probed, key=lambda front: (probed[front], front))
     kept = [front for front in ranked[:_KEPT] if probed[front] <= _CLOSE * probed[ranked[0]]]
+    if width == 1 and "" not in kept:
+        # Masks and classes, for which the quick looks are none.
+        kept.append("")
     found = []
     for front in kept:
         backs = [*_BACKS[kind], quick]
         if trial.share(front, quick) <= _REPEATS * trial.share(front, sorting):
             backs += _DEEP[kind]
         found.append(min((trial.share(front, back), recipe(front, back)) for back in backs))
-    return sorted(found)
+    found.sort()
+    # No larger than what is found where decoding counts.
+    balanced = choose(samples, encoding, POLICIES["balanced"])
+    if "spectral" not in balanced and trial.share("", balanced) < found[0][0]:
+        found.insert(0, (trial.share("", balanced), balanced))
+    return found
 
 
 def search_geozl(samples: Samples, encoding: Encoding) -> str:

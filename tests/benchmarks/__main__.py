@@ -8,9 +8,11 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
-from .reads import HEAD, SECTIONS, Bench
+from . import reads, remote
+from .reads import HEAD, Bench
 
 HERE = Path(__file__).parent
+SECTIONS = reads.SECTIONS | remote.SECTIONS
 
 
 def _cpu() -> str:

@@ -22,6 +22,10 @@ PEERS = {
     "rumi": ("rumi_worker.py", ()),
     "rumi-eo": ("rumi_eo_worker.py", ("rumi-eo[write]==0.16.0", "ml_dtypes")),
     "rasterio": ("rasterio_worker.py", ()),
+    "async-geotiff": (
+        "async_geotiff_worker.py",
+        ("async-geotiff==0.5.1", "async-tiff==0.7.2", "obstore==0.12.1"),
+    ),
 }
 
 

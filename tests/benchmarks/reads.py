@@ -45,6 +45,7 @@ class Bench:
 
     def __init__(self, folder: Path, environments: Path, *, runs: int, quick: bool) -> None:
         self.folder = folder
+        self.environments = environments
         self.runs = runs
         self.quick = quick
         self.rumi = Peer("rumi", environments)

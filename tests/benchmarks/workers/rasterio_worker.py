@@ -1,5 +1,7 @@
 """COGs through rasterio."""
 
+import itertools
+
 import numpy as np
 import rasterio
 from loop import serve, timed
@@ -8,7 +10,7 @@ from rasterio.shutil import copy
 from rasterio.windows import Window
 
 
-def write(array, path, compress, predictor, blocksize=256):
+def write(array, path, compress, predictor, blocksize=256, interleave="BAND"):
     samples = np.load(array)
     profile = {
         "driver": "GTiff",
@@ -31,7 +33,7 @@ def write(array, path, compress, predictor, blocksize=256):
                 predictor=predictor,
                 blocksize=blocksize,
                 overviews="NONE",
-                interleave="BAND",
+                interleave=interleave,
             )
     return {}
 
@@ -48,4 +50,19 @@ def reads(path, windows):
         return timed(read, windows)
 
 
-serve({"write": write, "reads": reads})
+fresh = itertools.count()
+
+
+def remote(url, windows):
+    """Read by HTTP, each time under a URL of which nothing is in a cache."""
+
+    def read(window):
+        with rasterio.open(f"/vsicurl/{url}?{next(fresh)}") as source:
+            row, col, height, width = window
+            return source.read(window=Window(col, row, width, height))
+
+    with rasterio.Env(GDAL_NUM_THREADS="1", GDAL_DISABLE_READDIR_ON_OPEN="EMPTY_DIR"):
+        return timed(read, windows)
+
+
+serve({"write": write, "reads": reads, "remote": remote})

@@ -1,5 +1,6 @@
 """rumi, and the floor under it: the bare decoder calls and a copy of the result."""
 
+import asyncio
 import os
 import time
 
@@ -8,7 +9,11 @@ from loop import digest, serve, timed
 from openzl import ext as openzl
 
 import rumi
+import rumi.aio
 from rumi import backends
+
+# One loop for all requests, so that connections stay open.
+LOOP = asyncio.new_event_loop()
 
 
 def write(array, path, **options):
@@ -40,6 +45,18 @@ def batch(paths, blobs, windows, threads=1, many=True):
     return {"seconds": seconds, "digest": digest(np.stack(result))}
 
 
+async def _aio(paths, headers, items, threads):
+    return await rumi.aio.read_many(paths, headers, items, threads=threads)
+
+
+def aio(paths, blobs, windows, threads=1):
+    headers = [bytes.fromhex(blob) for blob in blobs]
+    items = [tuple(window) for window in windows]
+    start = time.perf_counter()
+    result = LOOP.run_until_complete(_aio(paths, headers, items, threads))
+    return {"seconds": time.perf_counter() - start, "digest": digest(result)}
+
+
 def floor(path, blob, windows):
     header = rumi.Header(bytes.fromhex(blob))
     context = openzl.DCtx()
@@ -65,4 +82,4 @@ def floor(path, blob, windows):
     return {"seconds": seconds, "digest": digest(copy)}
 
 
-serve({"write": write, "reads": reads, "batch": batch, "floor": floor})
+serve({"write": write, "reads": reads, "batch": batch, "aio": aio, "floor": floor})
