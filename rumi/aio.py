@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rumi.overlap import Part
     from rumi.remote.opened import OpenObject
     from rumi.source import SourceLike
 
@@ -105,6 +104,7 @@ async def read_many(
     The requests of all items overlap, and decoding goes on while they are on
     their way.
     """
+    workers.resolve_threads(threads)
     batch = Batch(sources, headers, windows, bands)
     if not batch.has_remote():
         return await overlap.in_thread(
@@ -113,9 +113,10 @@ async def read_many(
     await batch.prepare()
     first, array, target = batch_target(batch, out)
     who = overlap.Workers.choose(first, threads, len(batch))
-
-    def explain(error: Exception, part: Part) -> Exception:
-        return batch.explain(error, part.item, part.plan, first)
-
-    await overlap.decode_parts_async(batch.parts(first), target, who, explain)
+    try:
+        await overlap.decode_parts_async(batch.parts(first), target, who, wrap=True)
+    except overlap.PartError as failed:
+        error, part = failed.error, failed.part
+        found = await overlap.in_thread(batch.explain, error, part.item, part.plan, first)
+        raise found from error
     return array if out is None else cast("NDArray[Any]", out)

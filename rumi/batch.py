@@ -154,7 +154,8 @@ class Batch:
                 for job, data in found:
                     plan, item, start, stop = job.what
                     if isinstance(data, Exception):
-                        # What it explains it with may take requests.
+                        # To explain it may take requests: those of the others end first.
+                        await arriving.aclose()
                         raise await in_thread(self.explain, data, item, plan, first) from data
                     store = Store.memory(data, job.start, job.source.name)
                     some.append(Part(plan, item, store, start, stop))

@@ -175,6 +175,8 @@ def shared_array(out: Any) -> NDArray[Any]:
     ValueError
         If its library does not export it: it is read-only, or on another device.
     """
+    if np.ma.isMaskedArray(out):
+        raise TypeError("out: expected an array without a mask, which would hide what is read")
     if isinstance(out, np.ndarray):
         return out
     if hasattr(out, "__array_interface__"):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rumi import backends, engine, workers
 from rumi._core import Plan, Store
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Part",
+    "PartError",
     "Workers",
     "decode_parts",
     "decode_parts_async",
@@ -26,9 +28,6 @@ __all__ = [
     "gather",
     "in_thread",
 ]
-
-# From an error and the part it is about to the error to raise.
-Explain: TypeAlias = "Callable[[Exception, Part], Exception]"
 
 T = TypeVar("T")
 
@@ -56,6 +55,18 @@ class Part:
     store: Store
     first: int
     stop: int
+
+
+class PartError(Exception):
+    """An error about a part; its cause is raised once it is known what to say of it.
+
+    That may take requests, and so waits until those of the others have ended.
+    """
+
+    def __init__(self, error: Exception, part: Part) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.part = part
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +110,11 @@ class Workers:
 
 def execute(plan: Plan, source: RemoteFile, target: Target, item: int, threads: int | None) -> None:
     """Fetch, decode and scatter the frames of a plan; see `rumi.engine.execute`."""
-    arriving = source.fetch(plan.ranges(source.gap, source.largest))
-    parts = (_parts(plan, item, source.name, found) for found in arriving)
-    decode_parts(parts, target, Workers.choose(plan, threads))
+    who = Workers.choose(plan, threads)
+    # Closed at once, also where an error keeps this frame alive: that ends the requests.
+    with closing(source.fetch(plan.ranges(source.gap, source.largest))) as arriving:
+        parts = (_parts(plan, item, source.name, found) for found in arriving)
+        decode_parts(parts, target, who)
 
 
 async def execute_async(plan: Plan, source: RemoteFile, target: Target, who: Workers) -> None:
@@ -129,12 +142,12 @@ class _Work:
     """What every thread does: take pieces of parts in turn and decode them."""
 
     def __init__(
-        self, parts: Iterator[list[Part]], target: Target, who: Workers, explain: Explain | None
+        self, parts: Iterator[list[Part]], target: Target, who: Workers, *, wrap: bool
     ) -> None:
         self._pieces = (piece for some in parts for part in some for piece in who.pieces(part))
         self._target = target
         self._who = who
-        self._explain = explain
+        self._wrap = wrap
         self._lock = threading.Lock()
         self._stopped = False
 
@@ -151,11 +164,13 @@ class _Work:
             try:
                 self._who.decode(piece, self._target)
             except Exception as error:
-                raise error if self._explain is None else self._explain(error, piece) from error
+                if self._wrap:
+                    raise PartError(error, piece) from error
+                raise
 
 
 def decode_parts(
-    parts: Iterator[list[Part]], target: Target, who: Workers, explain: Explain | None = None
+    parts: Iterator[list[Part]], target: Target, who: Workers, *, wrap: bool = False
 ) -> None:
     """Decode parts as they come, on this thread and others.
 
@@ -165,10 +180,10 @@ def decode_parts(
         May wait for the network; asked by one thread at a time.
     target : Target
     who : Workers
-    explain : callable, optional
-        From an error and the part it is about to the error to raise.
+    wrap : bool
+        Raise errors of decoding as `PartError`.
     """
-    work = _Work(parts, target, who, explain)
+    work = _Work(parts, target, who, wrap=wrap)
     if who.threads > 1:
         workers.run_together(work, who.threads, work.stop)
     else:
@@ -179,12 +194,13 @@ async def decode_parts_async(
     parts: AsyncGenerator[list[Part], None],
     target: Target,
     who: Workers,
-    explain: Explain | None = None,
+    *,
+    wrap: bool = False,
 ) -> None:
     """As `decode_parts`, from an event loop."""
     try:
         async for some in parts:
-            work = _Work(iter([some]), target, who, explain)
+            work = _Work(iter([some]), target, who, wrap=wrap)
             pieces = sum(1 for part in some for _ in who.pieces(part))
             threads = [
                 asyncio.ensure_future(in_thread(work)) for _ in range(min(who.threads, pieces))

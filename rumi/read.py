@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -192,14 +193,17 @@ def _read_remote(batch: Batch, out: Any, threads: int | None) -> NDArray[Any]:
     from rumi import overlap
     from rumi.remote import loop
 
+    workers.resolve_threads(threads)
     loop.run(batch.prepare())
     first, array, target = batch_target(batch, out)
-    overlap.decode_parts(
-        loop.iterate(batch.parts(first)),
-        target,
-        overlap.Workers.choose(first, threads, len(batch)),
-        lambda error, part: batch.explain(error, part.item, part.plan, first),
-    )
+    who = overlap.Workers.choose(first, threads, len(batch))
+    try:
+        # Closed at once, also where an error keeps this frame alive: that ends the requests.
+        with closing(loop.iterate(batch.parts(first))) as parts:
+            overlap.decode_parts(parts, target, who, wrap=True)
+    except overlap.PartError as failed:
+        part = failed.part
+        raise batch.explain(failed.error, part.item, part.plan, first) from failed.error
     return array if out is None else out
 
 

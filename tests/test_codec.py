@@ -717,7 +717,7 @@ def test_a_plot_without_matplotlib(tmp_path, monkeypatch):
 FOUND = {
     "landsat8_3band_utm21.tif": ("delta>zigzag>blocks", 2.2),
     "sentinel2_6band_20m.tif": ("delta>zigzag>blocks", 1.7),
-    "dem_int16_alps.tif": ("planar>zigzag>blocks", 7.0),
+    "dem_int16_alps.tif": ("planar>zigzag>blocks", 8.3),
     "dsm_float32_1m.tif": ("tokenize>delta>zigzag>blocks", 4.0),
     "climate_float32.tif": ("delta>zigzag", 2.1),
     "landsat7_6band_uint8.tif": ("delta>zigzag>blocks", 1.5),

@@ -448,3 +448,9 @@ def test_plans_keep_their_header_alive():
         Header(oracle.blob_with(FIELDS, COUNTS))
     assert frames_of(plan)[0] == [1, 4, 22, 25]
     assert plan.header == HEADER
+
+
+@pytest.mark.parametrize("bands", [{0, 1}, {0: 1}, frozenset((2,)), (b for b in (0, 1))])
+def test_bands_without_an_order_are_refused(bands):
+    with pytest.raises(TypeError, match="band"):
+        Plan(HEADER, bands, None)

@@ -1388,3 +1388,12 @@ def test_memory_of_a_chip_read_does_not_grow(large):
     tracemalloc.stop()
     assert kept < 100_000
     assert peak < 3 * 60 * 60 * 2 * 3 + 12 * 3 * header.byte_counts.max() + 500_000
+
+
+def test_a_masked_output_is_refused():
+    """Its mask would go on hiding what was read."""
+    data, blob = FILES[0]
+    out = np.ma.masked_equal(np.zeros(VALUES.shape, VALUES.dtype), 0)
+    with pytest.raises(TypeError, match="out: .*mask"):
+        rumi.read(data, blob, out=out)
+    assert out.mask.all()

@@ -578,6 +578,7 @@ def test_settings_that_cannot_be():
         {"connect_timeout": -1.0},
         {"max_connections": 0},
         {"nonsense": 1},
+        {"anonymous": True, "access_key_id": "x", "secret_access_key": "y"},
     ):
         with pytest.raises(ValueError):
             ObjectStore("s3://bucket", **settings)

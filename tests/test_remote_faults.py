@@ -86,7 +86,7 @@ def test_a_fault_that_passes_is_overcome(server, source, fault):
 
 # What is expected of an error: status, words, requests.
 LASTING = {
-    "503": (servers.status(503), 503, "HTTP status 503: Service Unavailable: no", 4),
+    "503": (servers.status(503), 503, "HTTP status 503: Service Unavailable", 4),
     "500": (servers.status(500), 500, "HTTP status 500", 4),
     "reset": (servers.reset, None, "connection", 4),
     "hang up": (servers.hang_up, None, "connection", 4),
@@ -254,17 +254,24 @@ def test_the_others_go_on_while_one_is_tried_again(server, source):
 
 def test_the_first_error_ends_the_batch(server, source):
     server.latency = 0.05
-    server.always[PATH] = servers.status(403)
     sources = [source] + [source.store.source(f"{number}.rumi") for number in range(500)]
     for number in range(500):
         server.put(f"/d/{number}.rumi", FILE)
-    with pytest.raises(rumi.SourceError, match="item 0: "):
-        rumi.read_many(sources, BLOB)
-    time.sleep(0.2)
-    asked = len(server.log)
-    assert asked < 400
-    time.sleep(0.2)
-    assert len(server.log) == asked
+    broken = bytearray(FILE)
+    broken[HEADER.base_frame_offset + 30] ^= 1
+    for act, kind in ((servers.status(403), rumi.SourceError), (servers.answer, rumi.CodecError)):
+        server.always[PATH] = act
+        server.put(PATH, bytes(broken))
+        server.log.clear()
+        # The error is kept, and its traceback, and still nothing goes on.
+        with pytest.raises(kind, match="item 0") as caught:
+            rumi.read_many(sources, BLOB)
+        time.sleep(0.2)
+        asked = len(server.log)
+        assert asked < 400
+        time.sleep(0.2)
+        assert len(server.log) == asked
+        assert caught.value.__traceback__ is not None
 
 
 def test_an_interrupt_ends_a_read(server, source):

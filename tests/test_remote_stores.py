@@ -4,6 +4,7 @@ import asyncio
 import importlib.util
 import os
 import pickle
+from importlib import metadata
 
 import numpy as np
 import oracle
@@ -112,8 +113,8 @@ def test_settings_may_come_from_the_environment(s3, monkeypatch):
 
 
 def test_anonymous_beats_ambient_credentials_and_asks_nobody(s3, monkeypatch):
-    with servers.RangeServer() as metadata:
-        monkeypatch.setenv("AWS_METADATA_ENDPOINT", metadata.url)
+    with servers.RangeServer() as instance:
+        monkeypatch.setenv("AWS_METADATA_ENDPOINT", instance.url)
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "ID")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "KEY")
         seen = s3.authorisations
@@ -127,7 +128,7 @@ def test_anonymous_beats_ambient_credentials_and_asks_nobody(s3, monkeypatch):
         monkeypatch.delenv("AWS_ACCESS_KEY_ID")
         monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
         rumi.read(anonymous.source("public.rumi"), BLOB)
-        assert metadata.log == []
+        assert instance.log == []
 
 
 def test_a_store_of_obstore(s3):
@@ -162,8 +163,9 @@ def test_google_and_azure_urls(monkeypatch):
                 assert oracle.same_bits(rumi.read(store.source(name), BLOB), VALUES)
                 assert_reads(store.source(name))
         monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS")
-        signed = ObjectStore("gs://bucket/p", endpoint=server.url, bearer_token="TOKEN")
-        assert oracle.same_bits(rumi.read(signed.source("a.rumi"), BLOB), VALUES)
+        if tuple(map(int, metadata.version("obstore").split(".")[:2])) >= (0, 11):
+            signed = ObjectStore("gs://bucket/p", endpoint=server.url, bearer_token="TOKEN")
+            assert oracle.same_bits(rumi.read(signed.source("a.rumi"), BLOB), VALUES)
 
 
 def test_an_azure_url_with_its_account():

@@ -58,11 +58,11 @@ cdef list _band_list(bands, int64_t count):
         if bands.step is not None:
             _integer(bands.step, "a band slice step")
         selected = list(range(*bands.indices(count)))
-    elif isinstance(bands, (str, bytes)):
+    elif isinstance(bands, (str, bytes, dict, set, frozenset)):
         raise TypeError(
             f"bands is an integer, a sequence of integers or a slice, found {type(bands).__name__}"
         )
-    elif hasattr(bands, "__len__") or hasattr(bands, "__iter__"):
+    elif hasattr(bands, "__len__") and hasattr(bands, "__getitem__"):
         if getattr(bands, "ndim", 1) != 1:
             bands = (bands[()],)
         selected = [_integer(band, "a band") for band in bands]

@@ -44,21 +44,25 @@ class Blocks(Function):
     def graph(self, state: Any) -> None:
         """Send each class to the first graph, the classes and sizes to the others."""
         (edge,) = state.edges
-        successor, class_graph, size_graph = state.custom_graphs
+        successor, class_graph, equal_graph, size_graph = state.custom_graphs
         values = edge.input.content.as_nparray()
         width = values.itemsize
         length = self._geometry.row_length(values.size)
-        tags = _classes(values, length, self._height, self._width)
-        if tags is None:
+        tags, count = _classes(values, length, self._height, self._width)
+        if count == 1:
             edge.set_destination(successor)
             return
         streams = nodes.DispatchSerial(
-            segment_tags=tags.tolist(),
+            segment_tags=tags,
             segment_sizes=self._segment_sizes(values.size, length, width),
-            num_tags=int(tags.max()) + 1,
+            num_tags=count,
         ).run(nodes.ConvertNumToSerialLE().run(edge)[0])
         runs = -(-length // self._width)
-        _without_repeats(streams[0], runs, self._height, class_graph, size_graph)
+        classes, rest = _whole_blocks(streams[0], runs, self._height)
+        once = _without_repeats(classes, runs, self._height, equal_graph)
+        once.set_destination(class_graph)
+        if rest is not None:
+            rest.set_destination(size_graph)
         streams[1].set_destination(size_graph)
         for stream in streams[2:]:
             numbers(width).run(stream)[0].set_destination(successor)
@@ -81,10 +85,8 @@ class Blocks(Function):
         return self._sizes[1]
 
 
-def _classes(
-    values: NDArray[Any], length: int, height: int, width: int
-) -> NDArray[np.uint8] | None:
-    """Return the class of each run of `width` numbers of each row, None where all are one.
+def _classes(values: NDArray[Any], length: int, height: int, width: int) -> tuple[list[int], int]:
+    """Return the class of each run of `width` numbers of each row, and how many there are.
 
     Every step is exact integer arithmetic: a logarithm that differs in its last
     bit between processors would give another file.
@@ -96,49 +98,50 @@ def _classes(
     picture = values.reshape(rows, length)
     # Sums of numbers of 8 bytes would overflow; beyond this size all are alike.
     wide = picture if picture.itemsize < 8 else np.minimum(picture, np.uint64(1 << 48))
-    total = np.uint32 if picture.itemsize <= 2 else np.uint64
-    sums = _fold(wide, height, total)
-    sums = np.add.reduceat(sums, np.arange(0, length, width), axis=1)
+    sums = np.add.reduceat(
+        _fold(wide, height), np.arange(0, length, width), axis=1, dtype=np.uint64
+    )
     tall = np.minimum(height, rows - np.arange(0, rows, height))
     broad = np.minimum(width, length - np.arange(0, length, width))
     area = np.multiply.outer(tall, broad)
     # The exponent of a float is exact. Four times the mean tells 0 from 1/4 and 1/2.
-    level = np.frexp((4 * sums.astype(np.float64)) / area)[1].clip(0)
-    weight = np.zeros(int(level.max()) + 1, np.int64)
-    np.add.at(weight, level.ravel(), area.ravel())
-    tags = _joined(weight)[level]
-    if int(tags.max()) == 0:
-        return None
-    return np.repeat(tags, tall, axis=0).ravel()
+    level = np.maximum(np.frexp(sums * 4.0 / area)[1], 0)
+    weight: NDArray[Any] = np.bincount(level.ravel(), weights=area.ravel())
+    classes = _joined(weight)[level]
+    return np.repeat(classes, tall, axis=0).ravel().tolist(), int(classes.max()) + 1
 
 
-def _without_repeats(edge: Any, runs: int, height: int, class_graph: Any, size_graph: Any) -> None:
-    """Store the classes of runs once for each block, down the picture.
+def _whole_blocks(edge: Any, runs: int, height: int) -> tuple[Any, Any]:
+    """Split the classes of rows that fill no block off those of rows that do."""
+    rows = edge.input.num_elts // runs
+    rest = rows % height
+    if rest == 0 or rest == rows:
+        return edge, None
+    sizes = [(rows - rest) * runs, rest * runs]
+    whole, rest = nodes.SplitNumeric(segment_sizes=sizes).run(edge)
+    return whole, rest
+
+
+def _without_repeats(edge: Any, runs: int, height: int, equal_graph: Any) -> Any:
+    """Return the classes of blocks, each once, down the picture.
 
     Classes stand run by run and row by row, so those of a block stand `height`
     times. Turned, they stand `height` times in a row, and lanes of as many
     bytes are all the same.
     """
-    rows = edge.input.num_elts // runs
-    whole = rows // height * height
-    if height == 1 or whole == 0:
-        edge.set_destination(class_graph)
-        return
-    if whole < rows:
-        edge, rest = nodes.SplitNumeric(segment_sizes=[whole * runs, (rows - whole) * runs]).run(
-            edge
-        )
-        rest.set_destination(size_graph)
+    if height == 1 or edge.input.num_elts < height * runs:
+        return edge
     stream = nodes.ConvertNumToSerialLE().run(edge)[0]
     if runs > 1:
-        stream = turned([stream], [runs], size_graph)
+        stream = turned([stream], [runs], equal_graph)
     lanes = nodes.TransposeSplit().run(nodes.ConvertSerialToStruct(height).run(stream)[0])
     same = [numbers(1).run(lane)[0] for lane in lanes]
-    nodes.DedupNumeric().run_multi_input(same)[0].set_destination(class_graph)
+    return nodes.DedupNumeric().run_multi_input(same)[0]
 
 
-def _fold(picture: NDArray[Any], height: int, total: type[Any]) -> NDArray[Any]:
-    """Sum every `height` rows."""
+def _fold(picture: NDArray[Any], height: int) -> NDArray[Any]:
+    """Sum every `height` rows, in the narrowest type that holds the sums."""
+    total = {1: np.uint16, 2: np.uint32}.get(picture.itemsize, np.uint64)
     whole = picture.shape[0] // height * height
     groups = picture[:whole].reshape(-1, height, picture.shape[1])
     sums = groups[:, 0].astype(total)
@@ -150,15 +153,15 @@ def _fold(picture: NDArray[Any], height: int, total: type[Any]) -> NDArray[Any]:
     return np.concatenate([sums, rest[np.newaxis]])
 
 
-def _joined(weight: NDArray[np.int64]) -> NDArray[np.uint8]:
+def _joined(weight: NDArray[Any]) -> NDArray[np.uint8]:
     """Give the levels that occur numbers, joining neighbours until each has enough numbers."""
     lookup = np.zeros(weight.size, np.uint8)
-    current, held = 0, 0
-    for level in np.flatnonzero(weight):
-        if held >= _MIN_CLASS:
-            current, held = current + 1, 0
+    current, held = 0, 0.0
+    for level, numbers_of in enumerate(weight.tolist()):
+        if numbers_of and held >= _MIN_CLASS:
+            current, held = current + 1, 0.0
         lookup[level] = current
-        held += int(weight[level])
+        held += numbers_of
     if current and held < _MIN_CLASS:
         lookup[lookup == current] = current - 1
     return lookup

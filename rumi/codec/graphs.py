@@ -111,6 +111,10 @@ class _Builder:
     def _sizes(self) -> Any:
         return graphs.Zstd(compression_level=_SIDE_LEVEL)(self._compressor)
 
+    def _equal(self) -> Any:
+        constant = graphs.Constant()(self._compressor)
+        return nodes.ConvertNumToStructLE()(self._compressor, constant)
+
     def _lanes(self, step: Step, rest: tuple[Step, ...], stream: Type) -> Any:
         if stream == Type.Serial:
             # Bytes have one lane.
@@ -154,17 +158,20 @@ class _Builder:
     _float16 = _bfloat16 = _float32 = _floats
 
     def _blocks(self, step: Step, rest: Recipe) -> Any:
-        side = [self.chain(_CLASSES), self._sizes()]
+        side = [self.chain(_CLASSES), self._equal(), self._sizes()]
         return self._function(Blocks, [self.chain(rest), *side], *step.argument)
 
+    def _turned(self, rest: Recipe) -> Any:
+        return _Builder(self._compressor, self._geometry.turned()).chain(rest)
+
     def _turn(self, step: Step, rest: Recipe) -> Any:
-        return self._function(Turn, [self.chain(rest), self._sizes()])
+        return self._function(Turn, [self._turned(rest), self._equal()])
 
     def _planar(self, step: Step, rest: Recipe) -> Any:
-        return self._function(Planar, [self.chain(rest), self._sizes()])
+        return self._function(Planar, [self._turned(rest), self._sizes(), self._equal()])
 
     def _spectral(self, step: Step, rest: Recipe) -> Any:
-        return self._function(Spectral, [self.chain(rest), self._sizes()])
+        return self._function(Spectral, [self.chain(rest), self._sizes(), self._equal()])
 
 
 def build(

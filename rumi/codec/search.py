@@ -64,9 +64,13 @@ def search(samples: Samples, encoding: Encoding) -> str:
     str
         The same for the same samples, always.
     """
-    found = _ranked(samples, encoding)
-    together = [name for share, name in found if share <= _TOGETHER * found[0][0]]
-    return together[0] if len(together) == 1 else f"best({','.join(together)})"
+    return _together(_ranked(samples, encoding))
+
+
+def _together(found: list[tuple[float, str]]) -> str:
+    """Return the best recipe, or one that tries all which come close."""
+    names = [name for share, name in found if share <= _TOGETHER * found[0][0]]
+    return names[0] if len(names) == 1 else f"best({','.join(names)})"
 
 
 def _ranked(samples: Samples, encoding: Encoding) -> list[tuple[float, str]]:
@@ -124,4 +128,6 @@ def search_geozl(samples: Samples, encoding: Encoding) -> str:
         (share(predictor, rest), f"{PREFIX}{predictor}>{rest}")
         for rest in (f"zigzag>{back}" for back in (*_BACKS[min(width, 2)], *_DEEP[min(width, 2)]))
     ]
-    return min([*_ranked(samples, encoding), *tried])[1]
+    found = _ranked(samples, encoding)
+    best = min(tried)
+    return best[1] if best[0] < found[0][0] else _together(found)

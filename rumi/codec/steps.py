@@ -11,6 +11,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from openzl import ext as openzl
 from openzl.ext import nodes
 
@@ -22,6 +23,9 @@ __all__ = ["Buckets", "Frame", "Function", "Geometry", "Lanes", "Words", "number
 # Local parameter of OpenZL's partition node that holds its buckets, and their most.
 _PARTITION_SIZES = 121
 _MAX_BUCKETS = 256
+
+# Mean of numbers from which codes of whole bits do for them.
+_LARGE_MEAN = 32
 
 _TO_NUMBERS = {
     1: nodes.ConvertSerialToNum8,
@@ -62,11 +66,32 @@ class Geometry:
         A sample may be several numbers, and a difference drops the first of a
         stream. A stream that is no picture at all is one row.
         """
-        for pixels in (self.planes * self.rows * self.width, self.rows * self.width):
-            parts = max(1, -(-count // pixels))
-            if parts * pixels - count < self.width * parts:
-                return self.width * parts
-        return max(count, 1)
+        pixels = self.planes * self.rows * self.width
+        parts = max(1, -(-count // pixels))
+        length = self.width * parts
+        return length if parts * pixels - count < length else max(count, 1)
+
+    def turned(self) -> Geometry:
+        """Return the shape that the frame has with rows and columns swapped."""
+        return _Turned(self)
+
+
+class _Turned(Geometry):
+    """Columns of a frame one after another, for what comes after a turn."""
+
+    __slots__ = ("_frame",)
+
+    def __init__(self, frame: Geometry) -> None:
+        self._frame = frame
+
+    def row_length(self, count: int) -> int:
+        """Return the numbers of a column."""
+        length = self._frame.planes * self._frame.rows
+        return length if -(-count // length) % self._frame.width == 0 else max(count, 1)
+
+    def turned(self) -> Geometry:
+        """Return the shape of the frame itself."""
+        return self._frame
 
 
 class Function(openzl.FunctionGraph):  # type: ignore[misc]
@@ -120,7 +145,9 @@ class Words(Function):
     """Entropy codes of whole two-byte numbers where that is as small as of their bytes.
 
     One code a number decodes faster than two, and costs little where numbers
-    have 9 bits or a few more: fewer, and the upper byte is 0 anyway.
+    have 9 bits or a few more. With fewer the upper byte is 0 anyway, as it is
+    where numbers that small prevail: there codes of a fraction of a bit are
+    what counts, and words have none.
     """
 
     _name = "rumi.words"
@@ -134,8 +161,12 @@ class Words(Function):
         (edge,) = state.edges
         words, lanes = state.custom_graphs
         values = edge.input.content.as_nparray()
-        bits = int(values.max(initial=0)).bit_length() if values.itemsize == 2 else 0
-        edge.set_destination(words if 8 < bits <= self._bits else lanes)
+        whole = False
+        if values.itemsize == 2:
+            bits = int(values.max(initial=0)).bit_length()
+            whole = 8 < bits <= self._bits
+            whole = whole and int(values.sum(dtype=np.uint64)) >= _LARGE_MEAN * values.size
+        edge.set_destination(words if whole else lanes)
 
 
 class Buckets(Function):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rumi.remote.process import current
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Coroutine, Iterator
+    from collections.abc import AsyncGenerator, Coroutine, Generator
 
 __all__ = ["iterate", "run"]
 
@@ -57,7 +57,7 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-def iterate(generator: AsyncGenerator[T, None]) -> Iterator[T]:
+def iterate(generator: AsyncGenerator[T, None]) -> Generator[T, None, None]:
     """Yield what an asynchronous generator does, which runs on meanwhile."""
     try:
         while True:

@@ -13,7 +13,7 @@ from rumi.remote.fetch import Job, replies
 from rumi.remote.store import RemoteFile
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 
     from rumi._core import BlobHeader
     from rumi.remote.clients import Client, Reply
@@ -54,6 +54,10 @@ class OpenObject(RemoteFile):
         self._seen: dict[str, Any] = {}
         self._verifying: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
         self._whole: bytes | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the source; what was seen of the object is not carried along."""
+        return OpenObject, (self.source,)
 
     @property
     def gap(self) -> int:
@@ -134,13 +138,13 @@ class OpenObject(RemoteFile):
                 return b""
             raise
 
-    def fetch(self, ranges: list[Range]) -> Iterator[list[tuple[Range, bytes]]]:
+    def fetch(self, ranges: list[Range]) -> Generator[list[tuple[Range, bytes]], None, None]:
         """Yield the ranges of a plan with their bytes, as they arrive."""
         if len(ranges) == 1:
             start, stop, _, _ = ranges[0]
             yield [(ranges[0], loop.run(self.get(start, stop)))]
-            return
-        yield from loop.iterate(self.fetch_async(ranges))
+        else:
+            yield from loop.iterate(self.fetch_async(ranges))
 
     async def fetch_async(
         self, ranges: list[Range]

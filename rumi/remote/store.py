@@ -12,7 +12,7 @@ from rumi.remote.process import current
 from rumi.remote.settings import GAP, LARGEST, RETRIES, Settings, name_in, split
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator
+    from collections.abc import AsyncGenerator, Generator
 
     from rumi._core import BlobHeader
     from rumi.remote.clients import Client
@@ -31,6 +31,9 @@ _SHARED = 32
 
 # First byte, end, first frame, end: as `Plan.ranges` gives them.
 Range: TypeAlias = tuple[int, int, int, int]
+
+# Parts of the names of settings that say who one is.
+_SECRETS = ("access_key", "account_key", "credential", "sas", "secret", "service_acc", "token")
 
 # Variables that stores read where their settings leave something open.
 _AMBIENT = ("AWS_", "AZURE_", "GOOGLE_")
@@ -71,7 +74,7 @@ class ObjectStore:
     **config
         More settings by obstore's names, credentials among them:
         ``access_key_id``, ``secret_access_key``, ``session_token`` (S3);
-        ``service_account_key``, ``bearer_token`` (Google); ``account_name``,
+        ``service_account_key`` (Google); ``account_name``,
         ``account_key``, ``sas_key`` (Azure); ``credential_provider`` (all), a
         callable that pickles where stores must.
 
@@ -116,6 +119,9 @@ class ObjectStore:
             retries = 0 if given is not None else RETRIES
         if retries < 0 or gap < 0 or largest < 1 or not timeout > 0 or not connect_timeout > 0:
             raise ValueError("retries and gap are at least 0; largest and timeouts more than 0")
+        secrets = [name for name in config if any(word in name for word in _SECRETS)]
+        if anonymous and secrets:
+            raise ValueError(f"anonymous access does not go with {', '.join(secrets)}")
         if max_connections is not None and max_connections < 1:
             raise ValueError(f"max_connections must be at least 1, found {max_connections}")
         self.prefix = prefix
@@ -270,7 +276,7 @@ class RemoteFile:
         """Return bytes start..start+size, fewer only where the object ends."""
         raise NotImplementedError
 
-    def fetch(self, ranges: list[Range]) -> Iterator[list[tuple[Range, bytes]]]:
+    def fetch(self, ranges: list[Range]) -> Generator[list[tuple[Range, bytes]], None, None]:
         """Yield the ranges of a plan with their bytes, as they arrive."""
         raise NotImplementedError
 

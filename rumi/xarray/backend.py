@@ -163,16 +163,17 @@ class ImageArray(BackendArray):  # type: ignore[misc]
 def _resolve(name: str, selector: Any, size: int) -> tuple[Positions, Any]:
     """Return the rising positions that a selector needs, and how to index what was read there.
 
-    NumPy's rules, which are xarray's: negative integers count from the end, and a
-    slice is cut to the axis, as xarray has cut the coordinates. Nothing else is.
+    A slice is cut to the axis, as xarray has cut the coordinates. Integers are not,
+    and those that count from the end xarray has resolved: a negative one is outside.
     """
     if isinstance(selector, slice):
         chosen = range(size)[selector]
         return (chosen, None) if chosen.step > 0 else (chosen[::-1], slice(None, None, -1))
+    if isinstance(selector, (bool, np.bool_)):
+        raise TypeError(f"a {name} is an integer, found bool")
     positions = np.asarray(selector, dtype=np.intp)
     if positions.size == 0:
         return range(0), None
-    positions = np.where(positions < 0, positions + size, positions)
     if positions.min() < 0 or positions.max() >= size:
         raise IndexError(f"a {name} is outside 0..{size - 1}: {selector!r:.60}")
     if positions.ndim == 0:
