@@ -125,12 +125,12 @@ class Batch:
         from rumi.container import read_container_async
         from rumi.overlap import gather
 
+        if self.has_header():
+            return
         found: dict[SourceLike, int] = {}
         for item in range(len(self._sources or ())):
             if is_remote(self.source(item)):
                 found.setdefault(_key(self.source(item)), item)
-        if self.has_header():
-            return
 
         async def index(key: SourceLike, item: int) -> None:
             try:

@@ -29,6 +29,9 @@ PROGRAM = (sys.executable, "-m", "rumi.cli")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(rumi.__file__).parents[1])}
 
 
+GOLDEN = Path(__file__).parent / "data" / "golden"
+
+
 def run(*arguments: Any, **environment: str) -> Result:
     return CliRunner(env=environment).invoke(cli, [str(argument) for argument in arguments])
 
@@ -714,3 +717,49 @@ def test_no_progress_when_quiet_or_in_a_pipe(monkeypatch: pytest.MonkeyPatch, qu
     with console.progress("x", quiet=quiet) as show:
         show(1, 3)
     assert screen.getvalue() == ""
+
+
+def test_validate_one_file(tmp_path: Path) -> None:
+    good = GOLDEN / "u16_tile_utm.rumi"
+    result = run("validate", str(good), "--header", str(good.with_suffix(".blob")))
+    assert result.exit_code == 0, result.output
+    assert "0 failed" in result.stdout.splitlines()[0]
+    cut = tmp_path / "cut.rumi"
+    cut.write_bytes(good.read_bytes() + b"\0")
+    result = run("validate", str(cut))
+    assert result.exit_code == 1
+    assert "failed       file.complete" in result.stdout
+    found = json.loads(run("validate", "--json", str(cut)).stdout)
+    assert found["ok"] is False
+    assert found["files"][0]["name"] == str(cut)
+    assert run("validate", "--quiet", str(cut)).stdout == ""
+
+
+def test_validate_several_files(tmp_path: Path) -> None:
+    good = sorted(map(str, GOLDEN.glob("u8_*.rumi")))
+    result = run("validate", *good, "--frames", "headers")
+    assert result.exit_code == 0
+    assert result.stdout == f"{len(good)} of {len(good)} files are compliant\n"
+    foreign = tmp_path / "page.rumi"
+    foreign.write_text("<html></html>")
+    result = run("validate", *good, str(foreign))
+    assert result.exit_code == 1
+    assert f"{foreign}: not compliant" in result.stdout
+    assert "file.bigtiff" in result.stdout
+    assert run("validate", *good, "--header", good[0]).exit_code == 2
+    missing = run("validate", str(tmp_path / "missing.rumi"))
+    assert missing.exit_code == 1
+    assert missing.stderr.startswith("rumi: error: ")
+
+
+def test_profile(tmp_path: Path) -> None:
+    source = str(GOLDEN / "u16_tile_utm.rumi")
+    recipes = ("--codec", "zstd", "--codec", "delta>zigzag>lanes>fse")
+    picture = tmp_path / "front.png"
+    result = run("profile", source, *recipes, "--tile-size", "32", "-o", str(picture))
+    assert result.exit_code == 0, result.output
+    assert "delta>zigzag>lanes>fse" in result.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    found = json.loads(run("profile", source, *recipes, "--json").stdout)
+    assert {row["recipe"] for row in found["recipes"]} == {"zstd", "delta>zigzag>lanes>fse"}
+    assert run("profile", source, "--codec", "no such").exit_code == 1

@@ -168,7 +168,7 @@ def run(tmp_path, program, *arguments):
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.stderr == ""
     return done.stdout
 
 

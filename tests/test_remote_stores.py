@@ -131,6 +131,12 @@ def test_anonymous_beats_ambient_credentials_and_asks_nobody(s3, monkeypatch):
         assert instance.log == []
 
 
+def test_no_credentials_at_all(monkeypatch):
+    monkeypatch.setenv("AWS_METADATA_ENDPOINT", f"http://127.0.0.1:{servers.free_port()}")
+    with pytest.raises(rumi.SourceError, match=r"no credentials.*anonymous=True$"):
+        rumi.read(f"s3://{BUCKET}/a.rumi", BLOB)
+
+
 def test_a_store_of_obstore(s3):
     given = obstore().stores.S3Store(
         BUCKET, prefix="deep", endpoint=s3.url, client_options={"allow_http": True}, **KEYS

@@ -8,12 +8,15 @@ from rumi.cli.convert import convert, export
 from rumi.cli.demo import demo
 from rumi.cli.info import header, info
 from rumi.cli.pixels import read
+from rumi.cli.preview import preview
+from rumi.cli.profile import profile
 from rumi.cli.program import cli, interrupt_once
+from rumi.cli.validate import validate
 
 __all__ = ["cli", "main"]
 
 # The order of the help text: from first contact to daily use.
-for _command in (demo, info, convert, export, header, read):
+for _command in (demo, info, convert, export, header, read, preview, validate, profile):
     cli.add_command(_command)
 
 

@@ -1,7 +1,7 @@
-"""What goes wrong between here and a server: one kind of fault, one kind of error.
+"""What goes wrong between here and a server.
 
-Clients say what happened with a `AttemptError`; whoever asked decides whether to try
-again and, in the end, raises the error that users see.
+Clients say what happened with an `AttemptError`; whoever asked decides whether to
+try again and, in the end, raises the `SourceError` that users see.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ _KINDS = {
     "Interrupted": "the connection was broken",
     "Decode": "the connection was broken",
 }
+# Paths of the services that tell a machine in a cloud who it is.
+_METADATA = re.compile(r"Error performing \w+ \S*/(latest/|computeMetadata|metadata/identity)")
 _XML = re.compile(r"<(Code|Message)>(.*?)</\1>", re.DOTALL)
 _LONGEST_REASON = 300
 
@@ -74,7 +76,7 @@ class MissingObjectError(SourceError, FileNotFoundError):
 
 
 def attempt_error(error: Exception) -> AttemptError:
-    """Turn what a client raised into a fault."""
+    """Turn what a client raised into an `AttemptError`."""
     if isinstance(error, TimeoutError):
         return AttemptError("timed out", transient=True)
     text, _, details = str(error).partition("\n\nDebug source:")
@@ -85,6 +87,14 @@ def attempt_error(error: Exception) -> AttemptError:
     if "Range request not supported" in text:
         return AttemptError("the server ignores ranges and sent the whole object", 200)
     kind = _KIND.search(details)
+    if _METADATA.search(text):
+        # A busy service may have them next time; where nothing listens there is none.
+        busy = status in _TRANSIENT or (kind is not None and kind[1] != "Connect")
+        return AttemptError(
+            "no credentials were given, none are in the environment, and no metadata service has "
+            "any; a public object is read with anonymous=True",
+            transient=busy,
+        )
     if status is None and kind is not None:
         inner = _REASON.findall(details)
         return AttemptError(_KINDS[kind[1]] + (f" ({inner[-1]})" if inner else ""), transient=True)

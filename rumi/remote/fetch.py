@@ -56,7 +56,7 @@ class _Flight:
 
     async def _work(self, job: Job | None) -> None:
         """Fetch one job after another; nothing but a cancellation gets out."""
-        error: Exception | None = None
+        ended: BaseException | None = None
         try:
             while job is not None:
                 await self._take(job.stop - job.start)
@@ -66,9 +66,12 @@ class _Flight:
                     found = failed
                 self._arrived.put_nowait((job, found))
                 job = next(self._jobs, None)
-        except Exception as failed:
-            error = failed
-        self._arrived.put_nowait((None, error))
+        except asyncio.CancelledError:
+            raise
+        except BaseException as failed:
+            # Whatever it is, nobody must wait for this worker.
+            ended = failed
+        self._arrived.put_nowait((None, ended))
 
     async def _take(self, size: int) -> None:
         while self._used and self._used + size > self._budget:

@@ -131,22 +131,23 @@ def _make_store(settings: Settings, retries: int, timeout: timedelta) -> Any:
     if scheme == "file":
         return stores.LocalStore()
     if scheme in urls.HTTP_SCHEMES:
-        return _checked(stores.HTTPStore, root, **common, **config)
+        return _checked(root, stores.HTTPStore, root, **common, **config)
     if settings.anonymous:
         config["skip_signature"] = True
     if scheme in ("s3", "s3a"):
         config.update(_present(endpoint=endpoint, region=settings.region))
-        return _checked(stores.S3Store, rest, **common, **config)
+        return _checked(root, stores.S3Store, rest, **common, **config)
     if scheme == "gs" and settings.anonymous:
         # obstore reads the files of ambient credentials even to not use them.
-        return _checked(stores.HTTPStore, f"{endpoint or _GOOGLE}/{rest}", **common)
+        url = f"{endpoint or _GOOGLE}/{rest}"
+        return _checked(root, stores.HTTPStore, url, **common)
     if scheme == "gs":
         config.update(_present(base_url=endpoint))
-        return _checked(stores.GCSStore, rest, **common, **config)
+        return _checked(root, stores.GCSStore, rest, **common, **config)
     config.update(_present(endpoint=endpoint))
     if scheme in ("az", "azure"):
-        return _checked(stores.AzureStore, rest, **common, **config)
-    return _checked(stores.AzureStore.from_url, root, **common, **config)
+        return _checked(root, stores.AzureStore, rest, **common, **config)
+    return _checked(root, stores.AzureStore.from_url, root, **common, **config)
 
 
 def _ambient_endpoint(scheme: str) -> str:
@@ -161,10 +162,11 @@ def _present(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _checked(make: Any, where: str, **settings: Any) -> Any:
+def _checked(root: str, make: Any, where: str, **settings: Any) -> Any:
+    """Make a store; what is wrong with its settings is the caller's mistake."""
     try:
         return make(where, **settings)
     except Exception as error:
         if isinstance(error, (UnsupportedError, SourceError)):
             raise
-        raise ValueError(f"{urls.shown(where)}: {attempt_error(error)}") from error
+        raise ValueError(f"{urls.shown(root)}: {attempt_error(error)}") from error

@@ -90,7 +90,7 @@ class OpenObject(RemoteFile):
     @property
     def identity(self) -> tuple[Any, int | None]:
         """ETag, or time of the last change, and size; None where unknown."""
-        return self._seen.get("state"), self._size
+        return self._seen.get("ETag", self._seen.get("date")), self._size
 
     def check_size(self, header: BlobHeader) -> None:
         """Let no reply pass that tells another size than the header; nothing is asked for now.
@@ -236,7 +236,7 @@ class OpenObject(RemoteFile):
             raise self._replaced(f"SHA-256 {expected.hex()}", digest.hexdigest())
         if position == len(data):
             self._whole = data
-        elif "state" not in self._seen or not self.source.store.client().tells:
+        elif self.identity[0] is None or not self.source.store.client().tells:
             fault = AttemptError(
                 "the answers have no ETag or date, so that later ones may be of another object "
                 "than the one whose SHA-256 was compared"
@@ -251,7 +251,9 @@ class OpenObject(RemoteFile):
             raise self._replaced(f"ETag {pinned}", reply.etag or "an answer without one")
         if reply.size is not None:
             self._check_length(reply.size)
-        for key, found in (("size", reply.size), ("state", reply.etag or reply.modified)):
+        # Copies of an object may differ in their dates, so these count where no ETag does.
+        state = ("ETag", reply.etag) if reply.etag is not None else ("date", reply.modified)
+        for key, found in (("size", reply.size), state):
             if found is not None and self._seen.setdefault(key, found) != found:
                 raise self._replaced(f"{key} {self._seen[key]} as before", f"{found}")
 

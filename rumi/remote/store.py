@@ -17,13 +17,7 @@ if TYPE_CHECKING:
     from rumi._core import BlobHeader
     from rumi.remote.clients import Client
 
-__all__ = [
-    "ObjectStore",
-    "Range",
-    "RemoteFile",
-    "RemoteSource",
-    "from_url",
-]
+__all__ = ["ObjectStore", "Range", "RemoteFile", "RemoteSource", "from_url"]
 
 # Stores made for plain URLs and for pickled sources, so that those of one store
 # share its connections.
@@ -89,6 +83,10 @@ class ObjectStore:
     -----
     Immutable. Pickles as its settings, credentials included, and connects again
     where it is used: in threads, forked and spawned processes.
+    Every answer of a store tells size and ETag (or date) of its object, so that one
+    that was replaced is noticed. File systems of fsspec tell neither with a range:
+    what was replaced is noticed by its frames, or by a pin, which takes one request
+    more; and an answer that is too long is refused only when it has arrived.
     """
 
     __slots__ = ("__weakref__", "prefix", "settings")

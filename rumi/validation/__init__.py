@@ -15,7 +15,7 @@ from rumi.validation.report import Clause, Finding, Report
 if TYPE_CHECKING:
     from rumi.source import SourceLike
 
-__all__ = ["Clause", "Finding", "Report", "clauses", "validate"]
+__all__ = ["Clause", "Depth", "Finding", "Report", "clauses", "validate"]
 
 Depth = Literal["none", "headers", "decode"]
 
