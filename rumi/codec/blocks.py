@@ -8,7 +8,7 @@ import numpy as np
 from openzl.ext import nodes
 
 from rumi.codec.steps import Function, Geometry, numbers
-from rumi.codec.turns import turned
+from rumi.codec.turns import factors, turned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,13 +74,14 @@ class Blocks(Function):
             rows = -(-count // length)
             row = np.minimum(self._width, length - np.arange(0, length, self._width)) * width
             sizes: list[int] = np.tile(row, rows).tolist()
-            # Runs that begin before the stream does are cut, the first ones to nothing.
+            # Runs that end after the stream does are cut, the last ones to nothing.
             missing = (rows * length - count) * width
-            for index, size in enumerate(sizes):
+            for index in reversed(range(len(sizes))):
                 if missing == 0:
                     break
-                sizes[index] = size - min(size, missing)
-                missing -= min(size, missing)
+                cut = min(sizes[index], missing)
+                sizes[index] -= cut
+                missing -= cut
             self._sizes = (key, sizes)
         return self._sizes[1]
 
@@ -92,15 +93,8 @@ def _classes(values: NDArray[Any], length: int, height: int, width: int) -> tupl
     bit between processors would give another file.
     """
     rows = -(-values.size // length)
-    missing = rows * length - values.size
-    if missing:
-        values = np.concatenate([np.zeros(missing, values.dtype), values])
-    picture = values.reshape(rows, length)
-    # Sums of numbers of 8 bytes would overflow; beyond this size all are alike.
-    wide = picture if picture.itemsize < 8 else np.minimum(picture, np.uint64(1 << 48))
-    sums = np.add.reduceat(
-        _fold(wide, height), np.arange(0, length, width), axis=1, dtype=np.uint64
-    )
+    sums = _fold(values, length, height)
+    sums = np.add.reduceat(sums, np.arange(0, length, width), axis=1, dtype=np.uint64)
     tall = np.minimum(height, rows - np.arange(0, rows, height))
     broad = np.minimum(width, length - np.arange(0, length, width))
     area = np.multiply.outer(tall, broad)
@@ -133,24 +127,33 @@ def _without_repeats(edge: Any, runs: int, height: int, equal_graph: Any) -> Any
         return edge
     stream = nodes.ConvertNumToSerialLE().run(edge)[0]
     if runs > 1:
-        stream = turned([stream], [runs], equal_graph)
+        stream = turned([stream], factors(runs), equal_graph)
     lanes = nodes.TransposeSplit().run(nodes.ConvertSerialToStruct(height).run(stream)[0])
     same = [numbers(1).run(lane)[0] for lane in lanes]
     return nodes.DedupNumeric().run_multi_input(same)[0]
 
 
-def _fold(picture: NDArray[Any], height: int) -> NDArray[Any]:
-    """Sum every `height` rows, in the narrowest type that holds the sums."""
-    total = {1: np.uint16, 2: np.uint32}.get(picture.itemsize, np.uint64)
-    whole = picture.shape[0] // height * height
-    groups = picture[:whole].reshape(-1, height, picture.shape[1])
+def _fold(values: NDArray[Any], length: int, height: int) -> NDArray[Any]:
+    """Sum every `height` rows, in the narrowest type that holds the sums.
+
+    A difference has dropped a number, so the last row may be short: it is
+    summed as if zeros followed.
+    """
+    if values.itemsize == 8:
+        # Sums of all would overflow; beyond this size all are alike.
+        values = np.minimum(values, np.uint64(1 << 48))
+    total = {1: np.uint16, 2: np.uint32}.get(values.itemsize, np.uint64)
+    whole = values.size // (length * height) * (length * height)
+    groups = values[:whole].reshape(-1, height, length)
     sums = groups[:, 0].astype(total)
     for row in range(1, height):
         sums += groups[:, row]
-    if whole == picture.shape[0]:
+    rest = values[whole:]
+    if rest.size == 0:
         return sums
-    rest = picture[whole:].sum(axis=0, dtype=total)
-    return np.concatenate([sums, rest[np.newaxis]])
+    last = np.zeros((height, length), total)
+    last.reshape(-1)[: rest.size] = rest
+    return np.concatenate([sums, last.sum(axis=0, dtype=total)[np.newaxis]])
 
 
 def _joined(weight: NDArray[Any]) -> NDArray[np.uint8]:

@@ -75,7 +75,7 @@ _REPEATS = 0.25
 _PACKED = 16
 
 # Fronts that go on to all backs: as good as this beside the best, two at most.
-_CLOSE = 1.04
+_CLOSE = 1.1
 
 
 # A thread keeps its encoders of candidates, some dozens at most: to make them takes as

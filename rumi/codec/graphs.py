@@ -109,7 +109,9 @@ class _Builder:
         return self._compressor.register_function_graph(function)
 
     def _sizes(self) -> Any:
-        return graphs.Zstd(compression_level=_SIDE_LEVEL)(self._compressor)
+        # Nearly all alike, so bytes hold what is above the smallest.
+        zstd = graphs.Zstd(compression_level=_SIDE_LEVEL)(self._compressor)
+        return nodes.RangePack()(self._compressor, zstd)
 
     def _equal(self) -> Any:
         constant = graphs.Constant()(self._compressor)

@@ -11,7 +11,7 @@ from rumi.codec.steps import Function, numbers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Planar", "Spectral", "Turn", "turned"]
+__all__ = ["Planar", "Spectral", "Turn", "factors", "turned"]
 
 # Odd factors of a side are multiplied up to this.
 _WIDEST = 32
@@ -109,7 +109,7 @@ def _swap(edge: Any, length: int, equal_graph: Any) -> Any:
     the joined planes (byte, column, row) are turned until the byte comes last.
     """
     width, rows = edge.input.elt_width, edge.input.num_elts // length
-    across, down = _factors(length), _factors(rows)
+    across, down = factors(length), factors(rows)
     stream = nodes.ConvertNumToSerialLE().run(edge)[0]
     if width == 1:
         planes = [stream]
@@ -121,7 +121,7 @@ def _swap(edge: Any, length: int, equal_graph: Any) -> Any:
     return numbers(width).run(stream)[0]
 
 
-def _factors(count: int) -> list[int]:
+def factors(count: int) -> list[int]:
     """Return factors of a count: eights, what is left of two, and odd ones.
 
     Structs of 2, 4 and 8 bytes are turned five times as fast as others, and every

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import signal
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -11,7 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from multiprocessing import get_context
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rumi import georef
 from rumi.container import Container, read_container
@@ -21,6 +22,9 @@ from rumi.geotiff.convert import Conversion, convert, convert_telling
 from rumi.geotiff.findings import Inspection, inspect
 from rumi.geotiff.losses import accept, parse_drop
 from rumi.source import local_path, open_source
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 __all__ = ["Failure", "convert_many"]
 
@@ -265,7 +269,7 @@ def _round(
 ) -> Generator[tuple[int, Conversion | Failure], None, list[int]]:
     """Run jobs until all are done, or a process dies; return those it may have been."""
     flying: dict[Future[Conversion | Failure], int] = {}
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    pool = _pool(workers)
     try:
         while waiting or flying:
             while waiting and len(flying) < workers:
@@ -282,11 +286,31 @@ def _round(
 
 
 def _alone(job: _Job) -> Conversion | Failure:
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        try:
-            return pool.submit(_Job.run, job).result()
-        except BrokenProcessPool as error:
-            return job.failed(
-                type(error).__name__,
-                f"{job.src}: the process that converted it was killed; was there enough memory?",
-            )
+    """Run a job in a process of its own; one that dies twice died of this job."""
+    kind = ""
+    for _ in range(2):
+        with _pool(1) as pool:
+            try:
+                return pool.submit(_Job.run, job).result()
+            except BrokenProcessPool as error:
+                kind = type(error).__name__
+    return job.failed(
+        kind, f"{job.src}: the process that converted it was killed; was there enough memory?"
+    )
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=_interrupt_once
+    )
+
+
+def _interrupt_once() -> None:
+    """Let the first Ctrl-C start the cleaning up of a worker, and no other one disturb it."""
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.default_int_handler(number, frame)
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, handler)

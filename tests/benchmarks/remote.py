@@ -154,7 +154,8 @@ def peers(bench: Bench, server: Server, blob: str) -> list[Row]:
                 their_cost, their_requests = _cost(server, theirs, len(items))
                 names = (f"rumi.read ({cost})", f"COG {compress}, {name} ({their_cost})")
                 work = f"chip {where}, cold, 20 ms"
-                rows.append(bench.pair(work, names, ours, theirs, len(items), 2.0))
+                aim = 2.0 if peer is bench.cog else None
+                rows.append(bench.pair(work, names, ours, theirs, len(items), aim))
                 if compress == "DEFLATE" and peer is bench.cog:
                     ratio = their_requests / requests
                     work = f"chip {where}, cold, requests rather than us"
