@@ -2,11 +2,11 @@
 
 import os
 import pickle
-import signal
 
 import numpy as np
 import pytest
 import rasterio
+from deadly import DeadlyJob
 from rasterio import Affine
 from tiffs import ASCII, tiff
 
@@ -174,7 +174,7 @@ def test_wrong_arguments(tmp_path):
 def test_a_process_that_dies_takes_only_its_own_file(tmp_path, scenes, monkeypatch):
     """The killer is named; the others are converted."""
     killer = write(scenes / "b" / "kill.tif")
-    monkeypatch.setattr(geotiff.batch, "_Job", _Deadly)
+    monkeypatch.setattr(geotiff.batch, "_Job", DeadlyJob)
     results = convert_many(scenes, tmp_path / "out", workers=2, drop="all")
     found = kinds(results)
     assert found.pop("kill.tif") == "BrokenProcessPool"
@@ -183,13 +183,6 @@ def test_a_process_that_dies_takes_only_its_own_file(tmp_path, scenes, monkeypat
     assert set(found.values()) <= {"", "skipped"}
     message = next(r.message for r in results if r.src == str(killer))
     assert "the process that converted it was killed" in message
-
-
-class _Deadly(geotiff.batch._Job):
-    def run(self):
-        if "kill" in self.src:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().run()
 
 
 def test_an_interrupt_stops_and_leaves_finished_files(tmp_path, scenes):

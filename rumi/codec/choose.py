@@ -39,9 +39,9 @@ class Policy:
     encode: float
 
 
-# A gigabit link that 32 loaders share gives each of them 4 MB/s. A local disk gives
+# A gigabit link that 40 loaders share gives each of them 3 MB/s. A local disk gives
 # 100 MB/s or more, and where files are that close writing counts too.
-POLICIES = {"balanced": Policy(250.0, 0.05), "fast": Policy(10.0, 0.2)}
+POLICIES = {"balanced": Policy(300.0, 0.05), "fast": Policy(10.0, 0.2)}
 
 # A recipe that takes longer to write than this, in nanoseconds a byte, must be
 # this much smaller than the best of the others.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,16 +21,22 @@ class _Loop:
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="rumi-remote", daemon=True)
         self._thread.start()
-        atexit.register(self._stop)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
         self.loop.run_forever()
 
-    def _stop(self) -> None:
-        if current().loop is not self:
-            # A forked child's exit: this thread was never its own.
-            return
+    def stop(self) -> None:
+        """Cancel what is in flight and end the thread, when the process ends."""
+
+        async def cancel() -> None:
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                await asyncio.wait(tasks, timeout=1)
+
+        asyncio.run_coroutine_threadsafe(cancel(), self.loop).result(timeout=2)
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(timeout=1)
         if not self._thread.is_alive():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from rumi.errors import SourceError, UnsupportedError
 from rumi.remote import urls
 from rumi.remote.clients import CHUNK, Reply, Slots
 from rumi.remote.faults import AttemptError, attempt_error
-from rumi.remote.process import obstore, remade
+from rumi.remote.process import current, obstore, remade
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,8 +87,12 @@ class ObstoreClient(Slots):
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def _within(self, awaitable: Any) -> Any:
-        async with asyncio.timeout(self.settings.timeout):
-            return await awaitable
+        try:
+            async with asyncio.timeout(self.settings.timeout):
+                return await awaitable
+        except (asyncio.CancelledError, TimeoutError):
+            current().abandoned = time.monotonic()
+            raise
 
     async def measure(self, path: str) -> Reply:
         """Ask for size and ETag, with the first byte."""

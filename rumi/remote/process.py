@@ -4,15 +4,20 @@ A fork takes none of it along. obstore runs on threads of its own, which a forke
 child does not have: whatever the child asks of it hangs for ever. So a child of
 a process that had loaded obstore loads it once more, from a copy, whose threads
 have yet to start.
+
+Nor does the end of the interpreter go well with those threads: one that is
+still handing over a result then aborts the process. So the end waits for them.
 """
 
 from __future__ import annotations
 
+import atexit
 import importlib.machinery
 import importlib.util
 import os
 import sys
 import threading
+import time
 import weakref
 from collections import OrderedDict
 from typing import Any, NamedTuple
@@ -22,6 +27,11 @@ from rumi.errors import SourceError, UnsupportedError
 __all__ = ["Obstore", "current", "obstore", "remade"]
 
 _NAME = "_obstore"
+
+# Seconds that the end of the process waits for obstore's threads: at most, and
+# where requests were abandoned, whose threads cannot be seen before they come.
+_LONGEST_WAIT = 1.0
+_WAIT_FOR_ABANDONED = 0.05
 
 
 class Obstore(NamedTuple):
@@ -49,6 +59,8 @@ class _Process:
         self.clients: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.shared: OrderedDict[Any, Any] = OrderedDict()
         self.loop: Any = None
+        # When a request was last cancelled.
+        self.abandoned = -_LONGEST_WAIT
 
 
 def _is_forked() -> bool:
@@ -72,6 +84,25 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+
+
+def _at_exit() -> None:
+    """End the loop and what it has in flight, then let obstore's threads come to an end."""
+    process = _current
+    if process.loop is not None:
+        process.loop.stop()
+    if process.obstore is None:
+        return
+    if time.monotonic() - process.abandoned < _LONGEST_WAIT:
+        time.sleep(_WAIT_FOR_ABANDONED)
+    ours = {thread.ident for thread in threading.enumerate()}
+    until = time.monotonic() + _LONGEST_WAIT
+    # A thread that has handed over its result may still be inside Python's own code.
+    while sys._current_frames().keys() - ours and time.monotonic() < until:
+        time.sleep(0.001)
+
+
+atexit.register(_at_exit)
 
 
 def current() -> _Process:
