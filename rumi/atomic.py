@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
@@ -42,7 +41,7 @@ def atomic_file(path: bytes) -> Iterator[BinaryIO]:
             f"{os.fsdecode(path)}: expected a regular file or none, found another kind"
         )
     folder, base = os.path.split(target)
-    token = secrets.token_hex(4).encode()
+    token = os.urandom(4).hex().encode()
     # Cut so that the temporary's name is no longer than the file system allows.
     temporary = os.path.join(
         folder, b"." + base[:200] + b"." + token + os.fsencode(TEMPORARY_SUFFIX)

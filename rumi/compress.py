@@ -11,11 +11,9 @@ import os
 import pickle
 import queue
 import struct
-import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -26,6 +24,9 @@ from rumi.errors import CodecError, RumiError
 from rumi.pixels import blocks
 
 if TYPE_CHECKING:
+    import subprocess
+    from concurrent.futures import Future
+
     from numpy.typing import NDArray
 
     from rumi.codec import Codec
@@ -104,6 +105,8 @@ def _by_threads(
     encode: Callable[[int, NDArray[Any]], list[bytes]],
 ) -> Iterator[list[bytes]]:
     """Keep two blocks a thread in flight; yield in order."""
+    from concurrent.futures import ThreadPoolExecutor
+
     pending: deque[Future[list[bytes]]] = deque()
     pool = ThreadPoolExecutor(threads, thread_name_prefix="rumi-write")
     try:
@@ -147,6 +150,8 @@ class _Helpers:
         self._idle: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
 
     def __enter__(self) -> _Helpers:
+        import subprocess
+
         # The child finds this rumi wherever the caller's import path found it.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         for _ in range(self._count):

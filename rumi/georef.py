@@ -28,7 +28,6 @@ import re
 import struct
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
@@ -121,6 +120,8 @@ def normalise_transform(value: Any) -> Transform:
         raise ValueError(f"transform: expected six numbers (a, b, c, d, e, f), found {len(value)}")
     a, b, c, d, e, f = (_finite(n, item) for n, item in zip("abcdef", value, strict=True))
     # Exactly, because a float product of tiny or huge terms may underflow or overflow.
+    from fractions import Fraction
+
     if Fraction(a) * Fraction(e) == Fraction(b) * Fraction(d):
         raise ValueError(f"transform {(a, b, c, d, e, f)}: expected a * e - b * d other than 0")
     return a, b, c, d, e, f

@@ -1,6 +1,8 @@
 """Threads: how many, and the pool they come from.
 
-Nothing starts a thread at import. The pool is made at first need, never
+Nothing starts a thread at import. What the pool needs is imported with this
+module all the same: a process forked while another thread is in the middle of an
+import would wait for that import for ever. The pool is made at first need, never
 crosses a fork, and holds Python's own threads: no OpenMP, which breaks there.
 """
 

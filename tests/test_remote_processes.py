@@ -4,12 +4,15 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import zlib
 
 import oracle
 import pytest
 import servers
 
 import rumi
+from rumi.remote import process
 
 VALUES = oracle.random_samples((1, 16), (2, 40, 50))
 FILE, BLOB = oracle.write(VALUES, (16, 16))
@@ -173,8 +176,6 @@ def run(tmp_path, program, *arguments):
 
 
 def digest(array):
-    import zlib
-
     return zlib.crc32(array.tobytes())
 
 
@@ -345,3 +346,37 @@ print("end")
     server.put("/slow.rumi", FILE)
     server.always["/slow.rumi"] = servers.stall
     assert run(tmp_path, program, server.url, BLOB.hex()) == "end\n"
+
+
+def test_the_end_waits_for_threads_that_hand_over_results(monkeypatch):
+    """One that is still in Python's own code when the interpreter ends would abort it."""
+    frames = [{threading.get_ident(): None, -1: None}] * 3 + [{threading.get_ident(): None}]
+    asked = []
+
+    def current_frames():
+        asked.append(len(asked))
+        return frames[min(len(asked), len(frames)) - 1]
+
+    state = process._Process(forked=False, unusable=False)
+    state.obstore = process.Obstore(None, None, None)
+    monkeypatch.setattr(process, "_current", state)
+    monkeypatch.setattr(process.sys, "_current_frames", current_frames)
+    process._at_exit()
+    assert len(asked) == 4
+
+
+def test_processes_end_well_right_after_a_read(server, tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import asyncio, sys, rumi, rumi.aio\n"
+        "asyncio.run(rumi.aio.read(sys.argv[1], bytes.fromhex(sys.argv[2])))\n"
+    )
+    command = [sys.executable, str(script), server.url + "/a.rumi", BLOB.hex()]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    for _ in range(3):
+        running = [
+            subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) for _ in range(6)
+        ]
+        for one in running:
+            _, errors = one.communicate(timeout=WATCHDOG)
+            assert (one.returncode, errors) == (0, b"")

@@ -7,7 +7,6 @@ try again and, in the end, raises the `SourceError` that users see.
 from __future__ import annotations
 
 import errno
-import random
 import re
 
 from rumi.errors import SourceError
@@ -126,6 +125,8 @@ def pause(attempt: int) -> float:
     Doubles each time, and differs between clients that failed together.
     """
     longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0**attempt)
+    import random
+
     return longest * random.uniform(0.5, 1.0)  # noqa: S311
 
 

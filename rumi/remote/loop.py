@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,7 +37,8 @@ class _Loop:
             if tasks:
                 await asyncio.wait(tasks, timeout=1)
 
-        asyncio.run_coroutine_threadsafe(cancel(), self.loop).result(timeout=2)
+        with contextlib.suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(cancel(), self.loop).result(timeout=2)
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(timeout=1)
         if not self._thread.is_alive():
@@ -54,7 +56,12 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine in the loop's thread and wait for it; an interrupt cancels it."""
-    future = asyncio.run_coroutine_threadsafe(coroutine, _loop())
+    try:
+        future = asyncio.run_coroutine_threadsafe(coroutine, _loop())
+    except RuntimeError:
+        # The process is ending.
+        coroutine.close()
+        raise
     try:
         return future.result()
     except BaseException:
