@@ -30,7 +30,7 @@ EXTENSIONS = [
         [f"rumi/_core/{name}.pyx"],
         extra_compile_args=["-O1", "-g"] if DEBUG else ["-O3"],
     )
-    for name in ("bits", "header", "plan", "failure", "scatter", "store", "decode", "columns")
+    for name in ("bits", "header", "plan", "failure", "scatter", "store", "decode")
 ]
 
 setup(

@@ -4,7 +4,6 @@
 one line on stderr and an exit status.
 """
 
-from rumi.cli.catalog import catalog
 from rumi.cli.convert import convert, export
 from rumi.cli.demo import demo
 from rumi.cli.info import header, info
@@ -17,7 +16,7 @@ from rumi.cli.validate import validate
 __all__ = ["cli", "main"]
 
 # The order of the help text: from first contact to daily use.
-for _command in (demo, info, convert, export, header, read, preview, validate, profile, catalog):
+for _command in (demo, info, convert, export, header, read, preview, validate, profile):
     cli.add_command(_command)
 
 
