@@ -11,7 +11,6 @@ if sys.byteorder != "little":
     raise ImportError("rumi reads little-endian words in place and needs a little-endian machine")
 
 from rumi._core.bits import pack, unpack
-from rumi._core.columns import RECORD, parse_headers
 from rumi._core.decode import FRAME_MAGIC, Counter, Decoder, environment, set_geozl
 from rumi._core.failure import openzl_reason
 from rumi._core.header import BlobHeader, frame_data_offset, serialise
@@ -21,7 +20,6 @@ from rumi._core.store import Store
 
 __all__ = [
     "FRAME_MAGIC",
-    "RECORD",
     "BlobHeader",
     "Counter",
     "Decoder",
@@ -32,7 +30,6 @@ __all__ = [
     "frame_data_offset",
     "openzl_reason",
     "pack",
-    "parse_headers",
     "serialise",
     "set_geozl",
     "unpack",
