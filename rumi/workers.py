@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -123,10 +124,8 @@ def run_together(work: Callable[[], None], threads: int, stop: Callable[[], None
 
 def _submit(pool: ThreadPoolExecutor, work: Callable[[], None], count: int) -> list[Future[None]]:
     futures: list[Future[None]] = []
-    try:
+    # At its end the interpreter takes no more work: the caller then does all of it alone.
+    with suppress(RuntimeError):
         for _ in range(count):
             futures.append(pool.submit(work))
-    except RuntimeError:
-        # The interpreter is shutting down and takes no work: do what there is alone.
-        return futures
     return futures

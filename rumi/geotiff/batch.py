@@ -286,17 +286,14 @@ def _round(
 
 
 def _alone(job: _Job) -> Conversion | Failure:
-    """Run a job in a process of its own; one that dies twice died of this job."""
-    kind = ""
-    for _ in range(2):
-        with _pool(1) as pool:
-            try:
-                return pool.submit(_Job.run, job).result()
-            except BrokenProcessPool as error:
-                kind = type(error).__name__
-    return job.failed(
-        kind, f"{job.src}: the process that converted it was killed; was there enough memory?"
-    )
+    with _pool(1) as pool:
+        try:
+            return pool.submit(_Job.run, job).result()
+        except BrokenProcessPool as error:
+            return job.failed(
+                type(error).__name__,
+                f"{job.src}: the process that converted it was killed; was there enough memory?",
+            )
 
 
 def _pool(workers: int) -> ProcessPoolExecutor:
