@@ -16,7 +16,7 @@ import numpy as np
 from rumi._core import Plan
 from rumi.engine import check_output, shared_array
 from rumi.image import Image
-from rumi.indexing import axis, is_integer, split_key
+from rumi.indexing import axis, finish, is_integer, split_key
 from rumi.read import read_many
 
 if TYPE_CHECKING:
@@ -254,12 +254,7 @@ class Cube:
         row = axis(rows, self.shape[2], "row")
         col = axis(cols, self.shape[3], "column")
         window = (row.start, col.start, row.stop - row.start, col.stop - col.start)
-        array = self.read(images=first, bands=bands, window=window)
-        if row.step > 1 or col.step > 1:
-            array = array[..., :: row.step, :: col.step].copy()
-        dropped = (False, is_integer(bands), row.single, col.single)
-        drop = tuple(position for position, flag in enumerate(dropped) if flag)
-        return array.squeeze(axis=drop) if drop else array
+        return finish(self.read(images=first, bands=bands, window=window), bands, row, col)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Read everything.

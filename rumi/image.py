@@ -14,7 +14,7 @@ from rumi.container import read_container
 from rumi.engine import blame_stale_header, execute, output_target
 from rumi.errors import CodecError, FormatError, SourceError, StaleHeaderError
 from rumi.header import as_header
-from rumi.indexing import axis, is_integer, split_key
+from rumi.indexing import axis, finish, split_key
 from rumi.source import handles, is_path, is_remote, open_source, source_name
 
 if TYPE_CHECKING:
@@ -252,15 +252,7 @@ class Image:
         row = axis(rows, self.shape[1], "row")
         col = axis(cols, self.shape[2], "column")
         window = (row.start, col.start, row.stop - row.start, col.stop - col.start)
-        array: NDArray[Any] = self.read(bands=bands, window=window)
-        if row.step > 1 or col.step > 1:
-            array = array[:, :: row.step, :: col.step].copy()
-        drop = tuple(
-            position
-            for position, dropped in enumerate((is_integer(bands), row.single, col.single))
-            if dropped
-        )
-        return array.squeeze(axis=drop) if drop else array
+        return finish(self.read(bands=bands, window=window), bands, row, col)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Read the whole image.

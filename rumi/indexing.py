@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Axis", "axis", "is_integer", "split_key"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Axis", "axis", "finish", "is_integer", "split_key"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +19,19 @@ class Axis:
     stop: int
     step: int
     single: bool
+
+
+def finish(array: NDArray[Any], bands: Any, row: Axis, col: Axis) -> NDArray[Any]:
+    """Apply to a window that was read whole what its selectors ask beyond it.
+
+    Takes every step-th row and column, in memory of its own, and drops the axes
+    that an integer selected; bands, rows and columns are the last three.
+    """
+    if row.step > 1 or col.step > 1:
+        array = array[..., :: row.step, :: col.step].copy()
+    dropped = (is_integer(bands), row.single, col.single)
+    drop = tuple(position - 3 for position, flag in enumerate(dropped) if flag)
+    return array.squeeze(axis=drop) if drop else array
 
 
 def is_integer(value: Any) -> bool:
