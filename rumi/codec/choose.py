@@ -39,9 +39,9 @@ class Policy:
     encode: float
 
 
-# A gigabit link that 40 loaders share gives each of them 3 MB/s. A local disk gives
+# A gigabit link that 20 loaders share gives each of them 6 MB/s. A local disk gives
 # 100 MB/s or more, and where files are that close writing counts too.
-POLICIES = {"balanced": Policy(300.0, 0.05), "fast": Policy(10.0, 0.2)}
+POLICIES = {"balanced": Policy(150.0, 0.05), "fast": Policy(10.0, 0.2)}
 
 # A recipe that takes longer to write than this, in nanoseconds a byte, must be
 # this much smaller than the best of the others.
@@ -66,7 +66,7 @@ _FRONTS: dict[str, dict[int, _Time]] = {
 }
 
 # Backs, by bytes of a number; zstd's time goes by what it finds.
-_BLOCKS: dict[int, _Time] = {1: (1.4, 4.8), 2: (1.05, 3.6), 4: (0.85, 2.6), 8: (0.75, 2.2)}
+_BLOCKS: dict[int, _Time] = {1: (1.5, 4.8), 2: (1.15, 3.6), 4: (1.05, 2.6), 8: (0.95, 2.2)}
 
 # zstd searches deeper only where it already found this much.
 _REPEATS = 0.25
