@@ -2,6 +2,11 @@
 
 ``RUMI_DEBUG=1`` compiles the kernels with bounds, overflow and initialisation
 checks; the test suite passes in both builds.
+
+Wheels are built for each version of CPython, not for the stable ABI. Measured on
+3.11 in interleaved processes, an abi3 build takes 1.06 times as long for a read
+of 8 x 8 pixels, 1.2 times for parsing a header blob and 1.2 to 1.5 times for a
+plan; the limit was 1.05.
 """
 
 import os
@@ -28,7 +33,8 @@ EXTENSIONS = [
     Extension(
         f"rumi._core.{name}",
         [f"rumi/_core/{name}.pyx"],
-        extra_compile_args=["-O1", "-g"] if DEBUG else ["-O3"],
+        # Python's own flags ask for debugging symbols, four fifths of each library.
+        extra_compile_args=["-O1", "-g"] if DEBUG else ["-O3", "-g0"],
     )
     for name in ("bits", "header", "plan", "failure", "scatter", "store", "decode")
 ]

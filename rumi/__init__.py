@@ -6,6 +6,8 @@ opening the file: keep it in a catalog, and a chip is one range request and one
 decode.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from rumi.container import index
 from rumi.cube import Cube, CubeCollection, ImageCollection
 from rumi.errors import (
@@ -22,8 +24,10 @@ from rumi.header import Header
 from rumi.image import Image
 from rumi.image import open_image as open
 from rumi.read import read, read_many
-from rumi.validation import Report, validate
 from rumi.write import write
+
+if TYPE_CHECKING:
+    from rumi.validation import Report, validate
 
 __all__ = [
     "CodecError",
@@ -47,3 +51,19 @@ __all__ = [
     "validate",
     "write",
 ]
+
+# setuptools reads the version from here too.
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Import what few programs need at its first use, so that a start stays short."""
+    if name in ("Report", "validate"):
+        from rumi import validation
+
+        return getattr(validation, name)
+    if name in ("codec", "validation"):
+        from importlib import import_module
+
+        return import_module(f"rumi.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

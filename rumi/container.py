@@ -13,19 +13,15 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-import kaitaistruct
 import numpy as np
 
 from rumi import encodings, georef
 from rumi._core import Store, frame_data_offset
 from rumi._generated import constants
-from rumi._generated.rumi_file import RumiFile
 from rumi.errors import FormatError, RumiError, TruncatedError, UnsupportedError
 from rumi.georef import Georeferencing
 from rumi.header import FRAME_UNITS, Header
 from rumi.source import open_source
-from rumi.validation.facts import FileFacts
-from rumi.validation.file_clauses import FILE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -236,6 +232,11 @@ def _refuse_ordinary_bigtiff(first: bytes, name: str) -> None:
 
 def _parse(data: bytes, name: str) -> Any:
     """Run the generated parser; the one place that translates Kaitai's errors."""
+    # Imported here: a read with a header at hand parses no IFD.
+    import kaitaistruct
+
+    from rumi._generated.rumi_file import RumiFile
+
     try:
         return RumiFile(kaitaistruct.KaitaiStream(BytesIO(data)))
     except (kaitaistruct.ValidationFailedError, EOFError, ValueError) as error:
@@ -247,6 +248,9 @@ def _explain(data: bytes, error: Exception) -> str:
 
     The parser stops at a byte; the clauses say what the byte is about.
     """
+    from rumi.validation.facts import FileFacts
+    from rumi.validation.file_clauses import FILE
+
     facts = FileFacts(Store.memory(data))
     for finding in FILE.run(facts):
         # The file is longer than what was read of it.

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from rumi import encodings
-from rumi.codec import Samples
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from rumi.codec import Samples
     from rumi.encodings import Encoding
 
 __all__ = ["Grid", "PixelSource", "as_numbers", "blocks", "make_source", "sample_frames"]
@@ -145,6 +145,8 @@ def sample_frames(source: PixelSource, grid: Grid, *, thorough: bool = False) ->
     Samples
         Strips of frames, stacked to no more than a frame.
     """
+    from rumi.codec import Samples
+
     bands = grid.shape[0]
     planes = bands if grid.frame_unit == "cell" else 1
     height, width = map(min, grid.tile_shape, grid.shape[1:])

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from rumi import codec as codecs
 from rumi import encodings, georef, workers
 from rumi._core import frame_data_offset
 from rumi.atomic import atomic_file
@@ -125,6 +124,9 @@ def write(
     one grid position), and two grid positions a thread.
     Source: specification 0.1.0, File profile.
     """
+    # Imported here: most programs that import rumi only read.
+    from rumi import codec as codecs
+
     source = make_source(array, shape, dtype)
     grid = _make_grid(source, tile_size, frame_unit)
     georeferencing = _georeferencing(crs, transform, raster_type)

@@ -114,7 +114,7 @@ def test_help_is_quick_and_loads_nothing_heavy() -> None:
 def test_version() -> None:
     result = run("--version")
     assert result.exit_code == 0
-    assert result.stdout.startswith("rumi ")
+    assert result.stdout == f"rumi {rumi.__version__}\n"
 
 
 @pytest.mark.parametrize(

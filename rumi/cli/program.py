@@ -9,10 +9,11 @@ import sys
 import time
 import traceback
 from dataclasses import dataclass
-from importlib import metadata
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+
+from rumi import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -193,11 +194,7 @@ def _status(error: Exception) -> int:
 
 
 def _show_version(ctx: click.Context) -> NoReturn:
-    try:
-        version = metadata.version("rumi")
-    except metadata.PackageNotFoundError:
-        version = "unknown (run from a folder, not installed)"
-    click.echo(f"rumi {version}")
+    click.echo(f"rumi {__version__}")
     ctx.exit()
 
 
