@@ -11,6 +11,7 @@ if sys.byteorder != "little":
     raise ImportError("rumi reads little-endian words in place and needs a little-endian machine")
 
 from rumi._core.bits import pack, unpack
+from rumi._core.columns import RECORD, parse_headers
 from rumi._core.decode import FRAME_MAGIC, Counter, Decoder, environment, set_geozl
 from rumi._core.failure import openzl_reason
 from rumi._core.header import BlobHeader, frame_data_offset, serialise
@@ -20,6 +21,7 @@ from rumi._core.store import Store
 
 __all__ = [
     "FRAME_MAGIC",
+    "RECORD",
     "BlobHeader",
     "Counter",
     "Decoder",
@@ -30,6 +32,7 @@ __all__ = [
     "frame_data_offset",
     "openzl_reason",
     "pack",
+    "parse_headers",
     "serialise",
     "set_geozl",
     "unpack",
