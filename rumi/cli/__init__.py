@@ -4,6 +4,7 @@
 one line on stderr and an exit status.
 """
 
+from rumi.cli.catalog import catalog
 from rumi.cli.convert import convert, export
 from rumi.cli.demo import demo
 from rumi.cli.info import header, info
@@ -16,7 +17,7 @@ from rumi.cli.validate import validate
 __all__ = ["cli", "main"]
 
 # The order of the help text: from first contact to daily use.
-for _command in (demo, info, convert, export, header, read, preview, validate, profile):
+for _command in (demo, info, convert, export, header, read, preview, validate, profile, catalog):
     cli.add_command(_command)
 
 
