@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from children import chip_of, describe_or_die
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -541,22 +542,13 @@ def test_the_same_files_give_the_same_catalog(catalog, scenes):
     assert (scenes / "c.parquet").read_bytes() == before
 
 
-def dies(sources):
-    """Stand for a worker that the system kills over one file."""
-    if any("3" in Path(source).name for source in sources):
-        os._exit(1)
-    from rumi.catalog.describe import describe_all
-
-    return describe_all(sources, sha256=False)
-
-
 def test_processes_give_the_same_and_survive_one_that_is_killed(catalog, scenes, monkeypatch):
     from rumi.catalog import building
 
     monkeypatch.setattr(building, "_PART", 2)
     table = Catalog.build(scenes, scenes / "d.parquet", workers=2).to_arrow()
     assert table.equals(catalog.to_arrow())
-    monkeypatch.setattr(building, "describe", dies)
+    monkeypatch.setattr(building, "describe", describe_or_die)
     survived = Catalog.build(scenes, scenes / "d.parquet", workers=2)
     assert [Path(failure.path).name for failure in survived.failures] == ["3.rumi"]
     assert "killed" in survived.failures[0].message
@@ -586,7 +578,7 @@ def test_a_dask_cluster_gives_the_same(catalog, scenes, monkeypatch):
         assert built.to_arrow().equals(catalog.to_arrow())
         assert [Path(failure.path).name for failure in built.failures] == ["bad.rumi"]
         assert built.verify(client=client) == []
-        monkeypatch.setattr(building, "describe", dies)
+        monkeypatch.setattr(building, "describe", describe_or_die)
         survived = Catalog.build(scenes, scenes / "d.parquet", client=client)
     assert sorted(Path(failure.path).name for failure in survived.failures) == [
         "3.rumi",
@@ -1011,10 +1003,6 @@ def test_verify_deep_sees_what_size_and_time_hide(scenes):
 
 
 # --- Processes
-
-
-def chip_of(catalog):
-    return catalog.read([5, 1], [(1, 2, 8, 8), (3, 4, 8, 8)])
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
