@@ -590,3 +590,48 @@ def test_claims_beyond_memory_are_not_followed():
         "<IHIIHHHBBBIB", k.MAGIC, 1, 2**32 - 1, 2**32 - 1, 1, 1, 65535, 8, 1, 0, 9, 0
     )
     assert not rumi.validate(bytes(good()[0]), blob).ok
+
+
+def _no_number(data, blob):
+    struct.pack_into("<HQd", data, ENTRY[k.TAG_IMAGE_WIDTH] + 2, 12, 1, float("nan"))
+    return "file.types"
+
+
+def _no_bands(data, blob):
+    put(data, ENTRY[k.TAG_SAMPLES_PER_PIXEL] + 12, "H", 0)
+    return "file.sizes"
+
+
+def _too_many_bands(data, blob):
+    put(data, ENTRY[k.TAG_SAMPLES_PER_PIXEL] + 2, "H", 4)
+    put(data, ENTRY[k.TAG_SAMPLES_PER_PIXEL] + 12, "I", 70000)
+    return "file.types"
+
+
+def _short_matrix(data, blob):
+    put(data, ENTRY[k.TAG_MODEL_TRANSFORMATION] + 4, "Q", 4)
+    put(data, KEYS + 2 * 7, "H", 0)
+    return "file.counts"
+
+
+def _offset_beyond_64_bits(data, blob):
+    put(data, OFFSETS, "Q", 2**64 - 1)
+    return "file.complete"
+
+
+def _no_frames(data, blob):
+    put(blob, 6, "I", 0)
+    blob[27:] = b"\0"
+    return "blob.sizes"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_no_number, _no_bands, _too_many_bands, _short_matrix, _offset_beyond_64_bits, _no_frames],
+    ids=lambda change: change.__name__,
+)
+def test_values_that_cannot_be_calculated_with_are_findings(change):
+    data, blob = good()
+    clause = change(data, blob)
+    report = rumi.validate(bytes(data), bytes(blob))
+    assert clause in {finding.clause.id for finding in report.failures}

@@ -177,6 +177,8 @@ def _match_counts(facts: BlobAndFile) -> None:
 @MATCH.clause("offsets", "Offset reconstruction", "the reconstructed offsets match TileOffsets")
 def _match_offsets(facts: BlobAndFile) -> None:
     offsets, counts = facts.file.frames
+    if not facts.blob.fields["samples_per_pixel"]:
+        raise NotChecked("the blob has no bands")
     if len(counts) != facts.blob.frame_count or not np.array_equal(counts, facts.blob.counts):
         raise NotChecked("the counts differ")
     base = frame_data_offset(len(counts), facts.blob.fields["samples_per_pixel"])

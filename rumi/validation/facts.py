@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rumi._core import unpack
+from rumi._core import frame_data_offset, unpack
 from rumi._generated import constants
 from rumi.validation.report import NotChecked
 
@@ -143,9 +143,16 @@ class FileFacts:
             raise NotChecked(f"tag {tag} has no value")
         return np.frombuffer(self.raw(tag), dtype=_NUMBERS[entry.type])
 
+    def integers(self, tag: int) -> NDArray[Any]:
+        """Return the value of a tag as integers; doubles have none for infinity and NaN."""
+        values = self.array(tag)
+        if values.dtype.kind == "f":
+            raise NotChecked(f"tag {tag} has type {self.entry(tag).type}")
+        return values
+
     def number(self, tag: int) -> int:
         """Return the first value of a tag."""
-        return int(self.array(tag)[0])
+        return int(self.integers(tag)[0])
 
     def value_offset(self, tag: int) -> int:
         """Return the byte where the value of a tag starts."""
@@ -183,11 +190,26 @@ class FileFacts:
     @cached_property
     def frames(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Offsets and sizes of the frames in bytes, as the IFD has them."""
-        offsets = self.array(constants.TAG_TILE_OFFSETS)
-        counts = self.array(constants.TAG_TILE_BYTE_COUNTS)
+        offsets = self.integers(constants.TAG_TILE_OFFSETS)
+        counts = self.integers(constants.TAG_TILE_BYTE_COUNTS)
         if len(offsets) != len(counts):
             raise NotChecked("TileOffsets and TileByteCounts differ in length")
         return offsets.astype(np.uint64), counts.astype(np.uint64)
+
+    @cached_property
+    def ends(self) -> NDArray[np.uint64]:
+        """Where each frame ends; one beyond 64 bits counts as the largest number."""
+        offsets, counts = self.frames
+        ends: NDArray[np.uint64] = np.where(offsets > ~counts, ~np.uint64(0), offsets + counts)
+        return ends
+
+    @cached_property
+    def base_frame_offset(self) -> int:
+        """Where the formula has frame data start, for the frames and bands of the IFD."""
+        bands = self.number(constants.TAG_SAMPLES_PER_PIXEL)
+        if not 1 <= bands <= 0xFFFF:
+            raise NotChecked("the band count is not 1 to 65535")
+        return frame_data_offset(len(self.frames[0]), bands)
 
     def _read(self, start: int, size: int, what: str) -> bytes:
         """Read bytes that must be inside the file; nothing larger than it is allocated."""
@@ -236,6 +258,8 @@ class BlobFacts:
         if len(self.blob) != self.size or self.fields["count_bits"] > constants.MAX_COUNT_BITS:
             raise NotChecked("the packed sizes are not what the fields demand")
         count, bits = self.frame_count, self.fields["count_bits"]
+        if count == 0:
+            raise NotChecked("the blob has no frames")
         if count > _MAX_COUNTS:
             raise NotChecked(f"{count} byte counts are too many to look at")
         residuals = np.zeros(count, dtype=np.uint32)

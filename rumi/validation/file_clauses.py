@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rumi._core import frame_data_offset
 from rumi._generated import constants as k
 from rumi.encodings import ENCODINGS
 from rumi.validation.clauses import Registry
@@ -217,7 +216,7 @@ def _placement(facts: FileFacts) -> None:
 )
 def _base_frame_offset(facts: FileFacts) -> None:
     offsets = facts.frames[0]
-    base = frame_data_offset(len(offsets), facts.number(k.TAG_SAMPLES_PER_PIXEL))
+    base = facts.base_frame_offset
     if _in_order(facts) and int(offsets[0]) != base:
         raise Broken(base, int(offsets[0]), offset=facts.value_offset(k.TAG_TILE_OFFSETS))
 
@@ -248,9 +247,9 @@ def _frame_order(facts: FileFacts) -> None:
 
 @FILE.clause("contiguous", _PROFILE, "the frames form one run, each immediately after the last")
 def _contiguous(facts: FileFacts) -> None:
-    offsets, counts = facts.frames
+    offsets, _ = facts.frames
     order = np.argsort(offsets, kind="stable")
-    ends = offsets[order] + counts[order]
+    ends = facts.ends[order]
     broken = np.flatnonzero(ends[:-1] != offsets[order][1:])
     if broken.size:
         frame = int(order[broken[0] + 1])
@@ -269,8 +268,7 @@ def _complete(facts: FileFacts) -> None:
     index = k.EXTERNAL_OFFSET + sum(entry.size for entry in facts.entries if not entry.inline)
     if index > facts.size:
         raise Broken(f"{index} bytes of index for {claimed} frames", facts.size, offset=facts.size)
-    offsets, counts = facts.frames
-    end = int((offsets + counts).max())
+    end = int(facts.ends.max())
     if end != facts.size:
         raise Broken(f"a file of {end} bytes", facts.size, offset=min(end, facts.size))
 

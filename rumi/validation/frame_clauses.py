@@ -64,7 +64,7 @@ class FrameFacts:
     def frames(self) -> list[_Frame]:
         """Every frame in frame-index order."""
         offsets, counts = self.file.frames
-        if int((offsets + counts).max()) > self.file.size:
+        if int(self.file.ends.max()) > self.file.size:
             raise NotChecked("frames reach beyond the end of the file")
         sizes = _decoded_sizes(self.file)
         if len(sizes) != len(offsets):

@@ -42,11 +42,8 @@ def _georef_tags(facts: FileFacts) -> None:
     "matrix", f"{_GEO}, ModelTransformationTag", "the matrix has its fixed elements"
 )
 def _matrix(facts: FileFacts) -> None:
-    values = facts.array(k.TAG_MODEL_TRANSFORMATION)
-    if len(values) != 16:
-        raise NotChecked("the matrix has not 16 elements")
     fixed = dict(k.MODEL_TRANSFORMATION_FIXED)
-    for element, found in enumerate(values.tolist()):
+    for element, found in enumerate(_elements(facts)):
         expected = fixed.get(element)
         if not np.isfinite(found) or expected not in (None, found):
             raise Broken(
@@ -56,8 +53,15 @@ def _matrix(facts: FileFacts) -> None:
             )
 
 
+def _elements(facts: FileFacts) -> list[float]:
+    values: list[float] = facts.array(k.TAG_MODEL_TRANSFORMATION).tolist()
+    if len(values) != 16:
+        raise NotChecked("the matrix has not 16 elements")
+    return values
+
+
 def _keys(facts: FileFacts) -> list[int]:
-    values: list[int] = facts.array(k.TAG_GEO_KEY_DIRECTORY).tolist()
+    values: list[int] = facts.integers(k.TAG_GEO_KEY_DIRECTORY).tolist()
     if len(values) != 16:
         raise NotChecked("the directory has not 16 shorts")
     return values
@@ -155,7 +159,7 @@ def _undefined(facts: FileFacts) -> None:
         raise NotChecked("the file has a CRS")
     if keys[15] != 0:
         raise Broken("code 0", keys[15], offset=_key_offset(facts, 15))
-    values = facts.array(k.TAG_MODEL_TRANSFORMATION).tolist()
+    values = _elements(facts)
     fixed = dict(k.MODEL_TRANSFORMATION_FIXED)
     for element, expected in enumerate(k.UNDEFINED_TRANSFORMATION):
         if element not in fixed and values[element] != expected:
