@@ -27,9 +27,11 @@ from rumi.read import read, read_many
 from rumi.write import write
 
 if TYPE_CHECKING:
+    from rumi.catalog import Catalog
     from rumi.validation import Report, validate
 
 __all__ = [
+    "Catalog",
     "CodecError",
     "Cube",
     "CubeCollection",
@@ -62,7 +64,11 @@ def __getattr__(name: str) -> Any:
         from rumi import validation
 
         return getattr(validation, name)
-    if name in ("codec", "validation"):
+    if name == "Catalog":
+        from rumi.catalog import Catalog
+
+        return Catalog
+    if name in ("catalog", "codec", "geotiff", "validation"):
         from importlib import import_module
 
         return import_module(f"rumi.{name}")

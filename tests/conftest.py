@@ -33,6 +33,25 @@ def backend(request, monkeypatch):
 
 
 @pytest.fixture
+def dask_client():
+    """A Dask cluster of two processes, which gives up on what has killed two of them."""
+    distributed = pytest.importorskip(
+        "distributed", reason="dask.distributed is not installed, so no cluster is tested"
+    )
+    import dask
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        # Whoever is given a client uses that one, not the one that Dask calls the default.
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
 def needs_geozl():
     """Skip where geozl is absent."""
     if not backends.geozl_available():

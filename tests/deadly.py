@@ -1,7 +1,8 @@
-"""A job that kills its process; in a module of its own, which a spawned process can import."""
+"""Jobs that kill their process; in a module of its own, which a spawned process can import."""
 
 import os
 import signal
+from pathlib import Path
 
 from rumi.geotiff.batch import _Job
 
@@ -11,5 +12,16 @@ class DeadlyJob(_Job):
 
     def run(self):
         if "kill" in self.src:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().run()
+
+
+class UnluckyJob(_Job):
+    """Ends its process the first time it runs."""
+
+    def run(self):
+        marker = Path(self.src).with_suffix(".killed")
+        if "unlucky" in self.src and not marker.exists():
+            marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return super().run()

@@ -556,34 +556,27 @@ def test_processes_give_the_same_and_survive_one_that_is_killed(catalog, scenes,
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_dask_cluster_gives_the_same(catalog, scenes, monkeypatch):
-    distributed = pytest.importorskip(
-        "distributed", reason="dask.distributed is not installed, so no cluster is tested"
-    )
+def test_a_dask_cluster_gives_the_same(catalog, scenes, dask_client, monkeypatch):
     from rumi.catalog import building
 
     monkeypatch.setattr(building, "_PART", 2)
     (scenes / "b" / "bad.rumi").write_bytes(b"hello")
-    settings = {"distributed.scheduler.allowed-failures": 1}
-    import dask
-
-    with (
-        dask.config.set(settings),
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        built = Catalog.build(scenes, scenes / "d.parquet", client=client)
-        assert built.to_arrow().equals(catalog.to_arrow())
-        assert [Path(failure.path).name for failure in built.failures] == ["bad.rumi"]
-        assert built.verify(client=client) == []
-        monkeypatch.setattr(building, "describe", describe_or_die)
-        survived = Catalog.build(scenes, scenes / "d.parquet", client=client)
-    assert sorted(Path(failure.path).name for failure in survived.failures) == [
-        "3.rumi",
-        "bad.rumi",
-    ]
+    sent = []
+    submit = dask_client.submit
+    monkeypatch.setattr(
+        dask_client, "submit", lambda *args, **kw: (sent.append(args), submit(*args, **kw))[1]
+    )
+    built = Catalog.build(scenes, scenes / "d.parquet", client=dask_client)
+    assert built.to_arrow().equals(catalog.to_arrow())
+    assert [Path(failure.path).name for failure in built.failures] == ["bad.rumi"]
+    assert built.verify(client=dask_client) == []
+    # Paths and what the catalog says of them.
+    assert len(sent) == 4 + 1
+    assert all(len(pickle.dumps(args)) < 5000 for args in sent)
+    monkeypatch.setattr(building, "describe", describe_or_die)
+    survived = Catalog.build(scenes, scenes / "d.parquet", client=dask_client)
+    kinds_of = {Path(failure.path).name: failure.kind for failure in survived.failures}
+    assert kinds_of == {"3.rumi": "KilledWorker", "bad.rumi": "FormatError"}
     assert len(survived) == 5
 
 

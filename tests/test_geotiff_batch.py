@@ -2,11 +2,12 @@
 
 import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 import rasterio
-from deadly import DeadlyJob
+from deadly import DeadlyJob, UnluckyJob
 from rasterio import Affine
 from tiffs import ASCII, tiff
 
@@ -182,7 +183,69 @@ def test_a_process_that_dies_takes_only_its_own_file(tmp_path, scenes, monkeypat
     # One that was done when its process died is found done.
     assert set(found.values()) <= {"", "skipped"}
     message = next(r.message for r in results if r.src == str(killer))
-    assert "the process that converted it was killed" in message
+    assert message.startswith(f"{killer}: the process that worked on it was killed")
+
+
+@pytest.mark.filterwarnings("ignore")  # those of Dask
+def test_a_dask_cluster_converts_the_same(tmp_path, scenes, dask_client, monkeypatch):
+    sent = []
+    submit = dask_client.submit
+    monkeypatch.setattr(
+        dask_client, "submit", lambda *args, **kw: (sent.append(args), submit(*args, **kw))[1]
+    )
+    seen = []
+    there = convert_many(
+        scenes, tmp_path / "there", client=dask_client, on_progress=lambda *args: seen.append(args)
+    )
+    here = convert_many(scenes, tmp_path / "here")
+    assert kinds(there) == kinds(here)
+    assert sorted(kinds(there).values()) == ["", "", "", "TruncatedError", "UnsupportedError"]
+    for a, b in zip(there, here, strict=True):
+        assert (a.src, type(a)) == (b.src, type(b))
+        if isinstance(a, Conversion):
+            assert a.header == b.header
+            assert Path(a.dst).read_bytes() == Path(b.dst).read_bytes()
+    assert [done for done, _, _ in seen] == [1, 2, 3, 4, 5]
+    # Names and options travel, no pixels.
+    assert len(sent) == 5
+    assert all(len(pickle.dumps(args)) < 1000 for args in sent)
+    again = convert_many(scenes, tmp_path / "there", client=dask_client)
+    assert sum(getattr(result, "skipped", False) for result in again) == 3
+
+
+@pytest.mark.filterwarnings("ignore")  # those of Dask
+def test_a_lost_worker_of_a_cluster_costs_nothing(tmp_path, scenes, dask_client, monkeypatch):
+    write(scenes / "b" / "unlucky.tif", 9)
+    monkeypatch.setattr(geotiff.batch, "_Job", UnluckyJob)
+    results = convert_many(scenes, tmp_path / "out", client=dask_client, drop="all")
+    assert (scenes / "b" / "unlucky.killed").exists()
+    assert kinds(results).pop("broken.tif") == "TruncatedError"
+    assert sum(isinstance(result, Conversion) for result in results) == 5
+    assert rumi.read(tmp_path / "out" / "b" / "unlucky.rumi").max() == 9
+    killer = write(scenes / "kill.tif")
+    monkeypatch.setattr(geotiff.batch, "_Job", DeadlyJob)
+    results = convert_many(scenes, tmp_path / "out", client=dask_client, drop="all")
+    (lost,) = (result for result in results if result.src == str(killer))
+    assert lost.kind == "KilledWorker"
+    assert lost.message.startswith(f"{killer}: ")
+    assert not (tmp_path / "out" / "kill.rumi").exists()
+    assert sum(isinstance(result, Conversion) for result in results) == 5
+
+
+def test_clients_that_are_none(tmp_path):
+    src = write(tmp_path / "a.tif")
+    with pytest.raises(TypeError, match=r"client: expected a dask\.distributed\.Client, found str"):
+        convert_many(src, tmp_path / "out", client="tcp://localhost:8786")
+    with pytest.raises(TypeError, match="synchronous"):
+        convert_many(src, tmp_path / "out", client=Asynchronous())
+    assert not (tmp_path / "out").exists()
+
+
+class Asynchronous:
+    """What such a client looks like from here."""
+
+    asynchronous = True
+    submit = cancel = None
 
 
 def test_an_interrupt_stops_and_leaves_finished_files(tmp_path, scenes):

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import numpy as np
 
-from rumi.catalog import pools
-from rumi.catalog.describe import Failure, Outcome, Row, describe_all, failure
+from rumi import pools
+from rumi.catalog.describe import (
+    Failure,
+    Outcome,
+    Row,
+    describe_all,
+    failure,
+    leave_interrupts,
+)
 from rumi.catalog.schema import GIVEN, OWN, make_table
 from rumi.catalog.sources import Base, Found, Speller, expand, folder_of
 from rumi.catalog.table import target, write
@@ -58,10 +65,7 @@ class Options:
         sha256: bool = False,
         progress: Progress | None = None,
     ) -> None:
-        if isinstance(workers, bool) or not hasattr(workers, "__index__"):
-            raise TypeError(f"workers: expected an integer, found {type(workers).__name__}")
-        if workers < 1:
-            raise ValueError(f"workers: expected at least 1, found {workers}")
+        pools.check(workers, client)
         if isinstance(columns, Mapping):
             _refuse_derived(columns)
         elif columns is not None and not callable(columns):
@@ -159,12 +163,13 @@ def _outcomes(found: Sequence[Found], options: Options) -> list[Outcome]:
     work = describe_and_digest if options.sha256 else describe
     parts = [[found[number].source for number in group] for group in groups]
     done = len(found) - len(numbers)
-    for part, results in pools.run(work, parts, options.workers, options.client):
+    running = pools.run(work, parts, options.workers, options.client, leave_interrupts)
+    for part, results in running:
         for number, result in zip(groups[part], results, strict=True):
             outcomes[number] = result
             if isinstance(result, pools.Lost):
                 name = source_name(found[number].source)
-                outcomes[number] = Failure(name, "BrokenProcessPool", result.reason)
+                outcomes[number] = Failure(name, result.kind, result.reason)
         done += len(results)
         if options.progress is not None:
             options.progress(done, len(found))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from rumi.remote.opened import OpenObject
     from rumi.source import SourceLike
 
-__all__ = ["Failure", "Outcome", "Row", "describe_all", "failure"]
+__all__ = ["Failure", "Outcome", "Row", "describe_all", "failure", "leave_interrupts"]
 
 # Remote files of a job that are read at the same time.
 _CONNECTIONS = 64
@@ -88,6 +89,11 @@ def failure(source: SourceLike, error: BaseException) -> Failure:
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror
     return Failure(source_name(source), type(error).__name__, text or type(error).__name__)
+
+
+def leave_interrupts() -> None:
+    """Let the process that asked for the work decide what Ctrl-C does: workers write nothing."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def describe_all(sources: Sequence[SourceLike], *, sha256: bool) -> list[Outcome]:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
+from rumi import pools
 from rumi._generated import constants
-from rumi.catalog import pools
-from rumi.catalog.describe import Failure, Row, describe_all, failure
+from rumi.catalog.describe import Failure, Row, describe_all, failure, leave_interrupts
 from rumi.errors import RumiError, StaleHeaderError
 from rumi.header import Header
 from rumi.source import is_remote, remote_source, source_name
@@ -115,12 +115,13 @@ def verify(
     workers, client, progress
         As of `Catalog.build`.
     """
+    pools.check(workers, client)
     found: dict[int, Failure] = {}
     done = 0
-    for part, results in pools.run(check, parts, workers, client):
+    for part, results in pools.run(check, parts, workers, client, leave_interrupts):
         for row, result in enumerate(results, part * _PART):
             if isinstance(result, pools.Lost):
-                found[row] = Failure(path(row), "BrokenProcessPool", result.reason, row)
+                found[row] = Failure(path(row), result.kind, result.reason, row)
             elif result is not None:
                 found[row] = replace(result, path=path(row), row=row)
         done += len(results)

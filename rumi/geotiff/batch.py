@@ -6,15 +6,11 @@ import glob
 import os
 import signal
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rumi import georef
+from rumi import georef, pools
 from rumi.container import Container, read_container
 from rumi.errors import RumiError
 from rumi.georef import Georeferencing
@@ -89,6 +85,7 @@ def convert_many(
     folder: Path,
     *,
     workers: int = 1,
+    client: Any = None,
     resume: bool = True,
     on_progress: Callable[[int, int, Conversion | Failure], object] | None = None,
     **options: Any,
@@ -106,6 +103,9 @@ def convert_many(
     workers : int
         Processes. With more than one, each converts with one thread unless
         `threads` says otherwise.
+    client : dask.distributed.Client, optional
+        Converts on its cluster instead; paths must mean the same there. Files of
+        lost workers are converted by others.
     resume : bool
         Leave a file alone that is valid, newer than its source, and has the
         shape, sample type, tiles and georeferencing that it would get.
@@ -126,6 +126,8 @@ def convert_many(
         If an argument cannot be used, or two sources would become one file.
     FileNotFoundError
         If a folder or pattern has no GeoTIFF.
+    UnsupportedError
+        If there is a client, and no dask.distributed.
     OSError
         If `folder` cannot be made.
 
@@ -136,22 +138,21 @@ def convert_many(
     converting with it. After Ctrl-C the finished files stay, and the next call
     goes on.
     """
-    if isinstance(workers, bool) or not isinstance(workers, int):
-        raise TypeError(f"workers: expected an integer, found {type(workers).__name__}")
-    if workers < 1:
-        raise ValueError(f"workers: expected at least 1, found {workers}")
+    pools.check(workers, client)
     if unknown := sorted(set(options) - _OPTIONS):
         raise TypeError(f"no such option: {', '.join(unknown)}")
     options["drop"] = sorted(parse_drop(options.get("drop", ())))
-    if workers > 1:
+    if workers > 1 or client is not None:
         options.setdefault("threads", 1)
     jobs = [_Job(src, dst, resume, options) for src, dst in _pairs(sources, folder)]
     for parent in {os.path.dirname(job.dst) for job in jobs}:
         os.makedirs(parent, exist_ok=True)
     results: list[Conversion | Failure | None] = [None] * len(jobs)
-    alone = workers == 1 or len(jobs) < 2
-    pairs = ((i, job.run()) for i, job in enumerate(jobs)) if alone else _pooled(jobs, workers)
-    for done, (number, result) in enumerate(pairs, 1):
+    parts = [[job] for job in jobs]
+    running = pools.run(_run_all, parts, workers, client, _interrupt_once)
+    for done, (number, (result,)) in enumerate(running, 1):
+        if isinstance(result, pools.Lost):
+            result = jobs[number].failed(result.kind, f"{jobs[number].src}: {result.reason}")
         results[number] = result
         if on_progress is not None:
             on_progress(done, len(jobs), result)
@@ -254,52 +255,9 @@ def _would_be(found: Inspection, container: Container, options: dict[str, Any]) 
     )
 
 
-def _pooled(jobs: list[_Job], workers: int) -> Iterator[tuple[int, Conversion | Failure]]:
-    """Run jobs in processes; yield number and result as they end."""
-    waiting = deque(range(len(jobs)))
-    while waiting:
-        suspects = yield from _round(jobs, waiting, min(workers, len(waiting)))
-        # One of those in flight killed its process: each gets one of its own.
-        for number in suspects:
-            yield number, _alone(jobs[number])
-
-
-def _round(
-    jobs: list[_Job], waiting: deque[int], workers: int
-) -> Generator[tuple[int, Conversion | Failure], None, list[int]]:
-    """Run jobs until all are done, or a process dies; return those it may have been."""
-    flying: dict[Future[Conversion | Failure], int] = {}
-    pool = _pool(workers)
-    try:
-        while waiting or flying:
-            while waiting and len(flying) < workers:
-                future = pool.submit(_Job.run, jobs[waiting[0]])
-                flying[future] = waiting.popleft()
-            for future in wait(flying, return_when=FIRST_COMPLETED).done:
-                result = future.result()
-                yield flying.pop(future), result
-    except BrokenProcessPool:
-        return list(flying.values())
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-    return []
-
-
-def _alone(job: _Job) -> Conversion | Failure:
-    with _pool(1) as pool:
-        try:
-            return pool.submit(_Job.run, job).result()
-        except BrokenProcessPool as error:
-            return job.failed(
-                type(error).__name__,
-                f"{job.src}: the process that converted it was killed; was there enough memory?",
-            )
-
-
-def _pool(workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=_interrupt_once
-    )
+def _run_all(jobs: Sequence[_Job]) -> list[Conversion | Failure]:
+    """Convert; importable by name, as a task must be."""
+    return [job.run() for job in jobs]
 
 
 def _interrupt_once() -> None:
