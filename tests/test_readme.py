@@ -55,20 +55,43 @@ def check(value: object, promise: str) -> None:
         assert repr(value) == promise
 
 
-def test_python_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def run_examples(texts: list[str]) -> int:
+    """Run examples one after another, as a reader does; return how many promises were kept."""
     namespace: dict[str, Any] = {
         "check": check,
         "print": lambda *parts: Printed(" ".join(map(str, parts))),
     }
     count = 0
-    for text in blocks("python"):
+    for text in texts:
         checker = Checker(text.splitlines())
         tree = checker.visit(ast.parse(text))
         exec(compile(tree, str(README), "exec"), namespace)
         count += checker.count
-    promised = sum(line.count("  # -> ") for text in blocks("python") for line in text.splitlines())
-    assert count == promised > 10
+    assert count == sum(line.count("  # -> ") for text in texts for line in text.splitlines())
+    return count
+
+
+def needs_torch(text: str) -> bool:
+    return "import torch" in text
+
+
+def test_python_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("pyarrow", "xarray", "obstore", "PIL"):
+        pytest.importorskip(name, reason=f"the README's examples need {name}")
+    assert run_examples([text for text in blocks("python") if not needs_torch(text)]) > 10
+
+
+# What Python 3.12 and later say of a fork of a process with threads.
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+# Of machines with one processor.
+@pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")
+def test_torch_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The examples for PyTorch, after those that they build on."""
+    pytest.importorskip("torch", reason="torch is not installed: pip install torch==2.13.0")
+    monkeypatch.chdir(tmp_path)
+    assert any(map(needs_torch, blocks("python")))
+    run_examples(blocks("python"))
 
 
 def test_console_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

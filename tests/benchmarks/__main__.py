@@ -8,11 +8,11 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
-from . import reads, remote
+from . import reads, remote, torch
 from .reads import HEAD, Bench
 
 HERE = Path(__file__).parent
-SECTIONS = reads.SECTIONS | remote.SECTIONS
+SECTIONS = reads.SECTIONS | remote.SECTIONS | torch.SECTIONS
 
 
 def _cpu() -> str:
@@ -25,7 +25,7 @@ def _cpu() -> str:
 
 
 def _versions() -> str:
-    names = ("rumi", "openzl", "geozl", "numpy", "rasterio")
+    names = ("rumi", "openzl", "geozl", "numpy", "rasterio", "pyarrow", "torch")
     found = []
     for name in names:
         try:
