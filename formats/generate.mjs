@@ -11,6 +11,7 @@ import { documentation } from './generator/docs.mjs';
 import { loadModel } from './generator/model.mjs';
 import { compile, languages } from './generator/parsers.mjs';
 import { pythonPackage } from './generator/python.mjs';
+import { conformanceVectors } from './generator/vectors.mjs';
 
 const USAGE = `usage: node formats/generate.mjs            write rumi/_generated, rumi/_core/layout.pxd and formats/docs
        node formats/generate.mjs --check    write nothing; name the files that differ and exit with 1
@@ -40,7 +41,12 @@ function isCurrent(name, text) {
 
 async function generated() {
   const model = loadModel();
-  return new Map([...(await pythonPackage(model)), ...layoutPxd(model), ...documentation(model)]);
+  return new Map([
+    ...(await pythonPackage(model)),
+    ...layoutPxd(model),
+    ...documentation(model),
+    ...conformanceVectors(model),
+  ]);
 }
 
 function parse() {

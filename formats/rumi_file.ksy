@@ -220,7 +220,7 @@ types:
         type: u8
         valid: 0
         doc: The file has exactly one IFD.
-        doc-ref: rumi specification 0.1.0, Placement
+        doc-ref: rumi specification 0.1.0, File profile; Placement
     instances:
       grid:
         type: rumi_header::grid(image_width.first_value, image_length.first_value, tile_width.first_value, tile_length.first_value)

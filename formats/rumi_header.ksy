@@ -122,11 +122,12 @@ seq:
     doc-ref: rumi specification 0.1.0, Header fields, count_min and count_bits
   - id: packed_residuals
     -orig-id: frame_byte_counts
-    size: (frame_count * count_bits + 7) / 8
+    size: len_packed
+    # A runtime library that cannot count so far may read less than was asked for.
     # The blob ends with the packed region, and the bits that fill up its last
     # byte are zero; both are needed for one content to have one blob.
     valid:
-      expr: _io.eof and unused_bits == 0
+      expr: packed_residuals.length == len_packed and _io.eof and unused_bits == 0
     doc: |
       residual[i] = byte count of frame i - count_min, in frame-index order,
       count_bits bits each, starting from the least significant bit of the first
@@ -178,6 +179,10 @@ instances:
     doc: |
       2 to the power of count_bits, one more than the largest residual. It is a
       product of two shifts because several languages shift in 32 bits.
+  len_packed:
+    value: ((frame_count * count_bits + 7) / 8).as<u8>
+    doc: Bytes of the packed residuals, ceil(N * count_bits / 8).
+    doc-ref: rumi specification 0.1.0, Header blob
   num_unused_bits:
     value: '(packed_residuals.length.as<u8> * 8 - frame_count * count_bits).as<u8>'
     doc: Number of high bits in the last packed byte that belong to no residual.
@@ -401,10 +406,11 @@ types:
     instances:
       preceding:
         type: residual_sum(0, index)
-        doc: The residuals of all frames before this one.
+        if: _root.count_bits > 0
+        doc: The residuals of all frames before this one. Not computed where all are 0.
       value:
         -orig-id: offset[k]
-        value: (_root.base_frame_offset + index * _root.count_min + preceding.value).as<u8>
+        value: '(_root.base_frame_offset + index * _root.count_min + (_root.count_bits > 0 ? preceding.value : 0)).as<u8>'
         doc: Offset of the first byte of the frame.
 enums:
   sample_format:

@@ -54,6 +54,11 @@ function layOut(seq, spec) {
   });
 }
 
+// The clause of the specification that a `doc-ref` names; of several the first.
+export function clauseOf({ docRef }) {
+  return docRef.replace(/^rumi specification [\d.]+, /, '').split('; ')[0];
+}
+
 function members(table) {
   return Object.entries(table).map(([value, member]) => ({ value: Number(value), ...member }));
 }

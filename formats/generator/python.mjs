@@ -1,5 +1,6 @@
 // The package rumi/_generated.
 
+import { clauseOf } from './model.mjs';
 import { compile } from './parsers.mjs';
 
 const banner = (source) => `# Generated from formats/${source} by formats/generate.mjs. Do not edit.\n`;
@@ -40,6 +41,10 @@ function table(name, type, rows) {
   return `${name}: Final[tuple[${type}, ...]] = (\n${lines.join('')})\n`;
 }
 
+function dictionary(name, rows) {
+  return `${name}: Final[dict[str, str]] = {\n${rows.map(([key, value]) => `    ${string(key)}: ${string(value)},\n`).join('')}}\n`;
+}
+
 function section(title, comment, ...statements) {
   const lines = comment.split('\n').map((line) => `# ${line}\n`).join('');
   return { names: statements.join('').match(/^[A-Z]\w*(?=:)/gm), text: `\n# --- ${title}\n${lines}${statements.join('')}` };
@@ -53,7 +58,8 @@ function headerSections(header) {
   return [
     section(
       'Header blob',
-      'HEADER_FIELDS: (name, offset, size, type) of every field of the fixed part.',
+      'HEADER_FIELDS: (name, offset, size, type) of every field of the fixed part.\n'
+        + 'CLAUSES: the clause of the specification that each field is defined in.',
       scalar('HEADER_SIZE', header.size),
       scalar('MAGIC', hex(header.magic, 8)),
       scalar('VERSION', header.version),
@@ -63,6 +69,7 @@ function headerSections(header) {
         'tuple[str, int, int, str]',
         header.fixed.map((f) => [string(f.name), f.offset, f.size, string(f.type)]),
       ),
+      dictionary('CLAUSES', header.fixed.map((f) => [f.name, clauseOf(f)])),
       enumeration('FRAME_UNIT', header.frameUnits),
     ),
     section(

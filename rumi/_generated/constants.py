@@ -5,6 +5,7 @@ from typing import Final
 
 __all__ = [
     "BIGTIFF_HEADER",
+    "CLAUSES",
     "ENCODINGS",
     "EXTERNAL_OFFSET",
     "FIELD_TYPES",
@@ -64,6 +65,7 @@ __all__ = [
 
 # --- Header blob
 # HEADER_FIELDS: (name, offset, size, type) of every field of the fixed part.
+# CLAUSES: the clause of the specification that each field is defined in.
 HEADER_SIZE: Final[int] = 28
 MAGIC: Final[int] = 0x45564F4C
 VERSION: Final[int] = 1
@@ -82,6 +84,20 @@ HEADER_FIELDS: Final[tuple[tuple[str, int, int, str], ...]] = (
     ("count_min", 23, 4, "uint32"),
     ("count_bits", 27, 1, "uint8"),
 )
+CLAUSES: Final[dict[str, str]] = {
+    "magic": "Header fields, magic",
+    "version": "Header fields, version",
+    "image_width": "Header fields, image_width and image_length",
+    "image_length": "Header fields, image_width and image_length",
+    "tile_width": "Header fields, tile_width and tile_length",
+    "tile_length": "Header fields, tile_width and tile_length",
+    "samples_per_pixel": "Header fields, samples_per_pixel",
+    "bits_per_sample": "Header fields, bits_per_sample and sample_format",
+    "sample_format": "Header fields, bits_per_sample and sample_format",
+    "frame_unit": "Header fields, frame_unit",
+    "count_min": "Header fields, count_min and count_bits",
+    "count_bits": "Header fields, count_min and count_bits",
+}
 FRAME_UNIT_TILE: Final[int] = 0
 FRAME_UNIT_CELL: Final[int] = 1
 

@@ -123,9 +123,9 @@ class RumiHeader(KaitaiStruct):
         self.count_bits = self._io.read_u1()
         if not self.count_bits <= 32:
             raise kaitaistruct.ValidationGreaterThanError(32, self.count_bits, self._io, u"/seq/11")
-        self.packed_residuals = self._io.read_bytes((self.frame_count * self.count_bits + 7) // 8)
+        self.packed_residuals = self._io.read_bytes(self.len_packed)
         _ = self.packed_residuals
-        if not  ((self._io.is_eof()) and (self.unused_bits == 0)) :
+        if not  ((len(self.packed_residuals) == self.len_packed) and (self._io.is_eof()) and (self.unused_bits == 0)) :
             raise kaitaistruct.ValidationExprError(self.packed_residuals, self._io, u"/seq/12")
 
 
@@ -269,11 +269,14 @@ class RumiHeader(KaitaiStruct):
 
         @property
         def preceding(self):
-            """The residuals of all frames before this one."""
+            """The residuals of all frames before this one. Not computed where all are 0."""
             if hasattr(self, '_m_preceding'):
                 return self._m_preceding
 
-            self._m_preceding = RumiHeader.ResidualSum(0, self.index, self._io, self, self._root)
+            if self._root.count_bits > 0:
+                pass
+                self._m_preceding = RumiHeader.ResidualSum(0, self.index, self._io, self, self._root)
+
             return getattr(self, '_m_preceding', None)
 
         @property
@@ -282,7 +285,7 @@ class RumiHeader(KaitaiStruct):
             if hasattr(self, '_m_value'):
                 return self._m_value
 
-            self._m_value = ((self._root.base_frame_offset + self.index * self._root.count_min) + self.preceding.value)
+            self._m_value = ((self._root.base_frame_offset + self.index * self._root.count_min) + (self.preceding.value if self._root.count_bits > 0 else 0))
             return getattr(self, '_m_value', None)
 
 
@@ -732,6 +735,19 @@ class RumiHeader(KaitaiStruct):
 
         self._m_len_external = self.placement.len_external
         return getattr(self, '_m_len_external', None)
+
+    @property
+    def len_packed(self):
+        """Bytes of the packed residuals, ceil(N * count_bits / 8).
+
+        .. seealso::
+           rumi specification 0.1.0, Header blob
+        """
+        if hasattr(self, '_m_len_packed'):
+            return self._m_len_packed
+
+        self._m_len_packed = ((self.frame_count * self.count_bits + 7) // 8)
+        return getattr(self, '_m_len_packed', None)
 
     @property
     def num_unused_bits(self):

@@ -22,8 +22,7 @@ BLOB = Registry("blob")
 MATCH = Registry("match")
 
 _OFFSETS = {name: offset for name, offset, _, _ in k.HEADER_FIELDS}
-_FIELDS = "Header blob, Header fields"
-_COUNTS = "Header blob, Frame byte counts"
+_COUNTS = "Frame byte counts"
 
 
 @dataclass
@@ -40,41 +39,49 @@ def _expect(facts: BlobFacts, field: str, allowed: tuple[int, ...] | range, text
         raise Broken(f"{field} {text}", found, offset=_OFFSETS[field])
 
 
-@BLOB.clause("magic", _FIELDS, "the magic value is 0x45564F4C")
+@BLOB.clause("magic", k.CLAUSES["magic"], "the magic value is 0x45564F4C")
 def _magic(facts: BlobFacts) -> None:
     if facts.fields["magic"] != k.MAGIC:
         raise Broken(f"0x{k.MAGIC:08X}", f"0x{facts.fields['magic']:08X}", offset=0)
 
 
-@BLOB.clause("version", _FIELDS, "the format version is 1")
+@BLOB.clause("version", k.CLAUSES["version"], "the format version is 1")
 def _version(facts: BlobFacts) -> None:
     _expect(facts, "version", (k.VERSION,), str(k.VERSION))
 
 
-@BLOB.clause("sizes", _FIELDS, "tile sizes are greater than zero, and so are the image's")
-def _sizes(facts: BlobFacts) -> None:
-    for field in ("image_width", "image_length", "tile_width", "tile_length"):
+@BLOB.clause("image-size", k.CLAUSES["image_width"], "the image is at least 1 x 1")
+def _image_size(facts: BlobFacts) -> None:
+    for field in ("image_width", "image_length"):
         _expect(facts, field, range(1, 1 << 32), "of at least 1")
 
 
-@BLOB.clause("bands", _FIELDS, "samples_per_pixel is at least 1")
+@BLOB.clause("tile-size", k.CLAUSES["tile_width"], "tile sizes are greater than zero")
+def _tile_size(facts: BlobFacts) -> None:
+    for field in ("tile_width", "tile_length"):
+        _expect(facts, field, range(1, 1 << 32), "of at least 1")
+
+
+@BLOB.clause("bands", k.CLAUSES["samples_per_pixel"], "samples_per_pixel is at least 1")
 def _bands(facts: BlobFacts) -> None:
     _expect(facts, "samples_per_pixel", range(1, 1 << 16), "of at least 1")
 
 
-@BLOB.clause("encoding", _FIELDS, "the (sample_format, bits_per_sample) pair is listed")
+@BLOB.clause(
+    "encoding", k.CLAUSES["sample_format"], "the (sample_format, bits_per_sample) pair is listed"
+)
 def _encoding(facts: BlobFacts) -> None:
     pair = facts.fields["sample_format"], facts.fields["bits_per_sample"]
     if pair not in {(e.sample_format, e.bits_per_sample) for e in ENCODINGS}:
         raise Broken("a listed pair", pair, offset=_OFFSETS["bits_per_sample"])
 
 
-@BLOB.clause("frame-unit", _FIELDS, "frame_unit is 0 (tile) or 1 (cell)")
+@BLOB.clause("frame-unit", k.CLAUSES["frame_unit"], "frame_unit is 0 (tile) or 1 (cell)")
 def _frame_unit(facts: BlobFacts) -> None:
     _expect(facts, "frame_unit", (0, 1), "0 or 1")
 
 
-@BLOB.clause("count-bits", _FIELDS, "count_bits is between 0 and 32")
+@BLOB.clause("count-bits", k.CLAUSES["count_bits"], "count_bits is between 0 and 32")
 def _count_bits(facts: BlobFacts) -> None:
     _expect(facts, "count_bits", range(k.MAX_COUNT_BITS + 1), f"0 to {k.MAX_COUNT_BITS}")
 
@@ -98,7 +105,7 @@ def _positive(facts: BlobFacts) -> None:
     _expect(facts, "count_min", range(1, 1 << 32), "of at least 1")
 
 
-@BLOB.clause("counts-width", _COUNTS, "every count fits TileByteCounts, a LONG")
+@BLOB.clause("counts-width", "Fixed IFD", "every count fits TileByteCounts, a LONG")
 def _width(facts: BlobFacts) -> None:
     large = np.flatnonzero(facts.counts > np.uint64(0xFFFFFFFF))
     if large.size:
@@ -132,17 +139,28 @@ def _spare_bits(facts: BlobFacts) -> None:
         )
 
 
-@MATCH.clause("shape", _FIELDS, "image and tile sizes, bands and encoding match the IFD")
-def _shape(facts: BlobAndFile) -> None:
-    for field, tag in (
-        ("image_width", k.TAG_IMAGE_WIDTH),
-        ("image_length", k.TAG_IMAGE_LENGTH),
-        ("tile_width", k.TAG_TILE_WIDTH),
-        ("tile_length", k.TAG_TILE_LENGTH),
-        ("samples_per_pixel", k.TAG_SAMPLES_PER_PIXEL),
-        ("bits_per_sample", k.TAG_BITS_PER_SAMPLE),
-        ("sample_format", k.TAG_SAMPLE_FORMAT),
-    ):
+@MATCH.clause("image-size", k.CLAUSES["image_width"], "the image size matches the IFD")
+def _match_image_size(facts: BlobAndFile) -> None:
+    _expect_same(facts, image_width=k.TAG_IMAGE_WIDTH, image_length=k.TAG_IMAGE_LENGTH)
+
+
+@MATCH.clause("tile-size", k.CLAUSES["tile_width"], "the tile size matches the IFD")
+def _match_tile_size(facts: BlobAndFile) -> None:
+    _expect_same(facts, tile_width=k.TAG_TILE_WIDTH, tile_length=k.TAG_TILE_LENGTH)
+
+
+@MATCH.clause("bands", k.CLAUSES["samples_per_pixel"], "the band count matches the IFD")
+def _match_bands(facts: BlobAndFile) -> None:
+    _expect_same(facts, samples_per_pixel=k.TAG_SAMPLES_PER_PIXEL)
+
+
+@MATCH.clause("encoding", k.CLAUSES["sample_format"], "the sample encoding matches the IFD")
+def _match_encoding(facts: BlobAndFile) -> None:
+    _expect_same(facts, bits_per_sample=k.TAG_BITS_PER_SAMPLE, sample_format=k.TAG_SAMPLE_FORMAT)
+
+
+def _expect_same(facts: BlobAndFile, **tags: int) -> None:
+    for field, tag in tags.items():
         expected = facts.file.number(tag)
         if facts.blob.fields[field] != expected:
             raise Broken(
@@ -181,7 +199,10 @@ def _match_offsets(facts: BlobAndFile) -> None:
         raise NotChecked("the blob has no bands")
     if len(counts) != facts.blob.frame_count or not np.array_equal(counts, facts.blob.counts):
         raise NotChecked("the counts differ")
-    base = frame_data_offset(len(counts), facts.blob.fields["samples_per_pixel"])
+    bands = facts.blob.fields["samples_per_pixel"]
+    if bands == 0:
+        raise NotChecked("the blob has no bands")
+    base = frame_data_offset(len(counts), bands)
     expected = np.cumsum(counts, dtype=np.uint64) - counts + np.uint64(base)
     other = np.flatnonzero(offsets != expected)
     if other.size:

@@ -21,7 +21,7 @@ FILE = Registry("file")
 
 _PROFILE = "File profile"
 _IFD = "Fixed IFD"
-_PLACEMENT = "Fixed IFD, Placement"
+_PLACEMENT = "Placement"
 
 _EXPECTED = [tag for tag, _, _ in k.TAGS]
 _NAMES = {tag: name for tag, name, _ in k.TAGS}
@@ -139,15 +139,23 @@ def _expect_counts(facts: FileFacts, expected: dict[int, int]) -> None:
             )
 
 
-@FILE.clause("sizes", "Header fields", "image and tile sizes and the band count are at least 1")
-def _sizes(facts: FileFacts) -> None:
-    for tag in (
-        k.TAG_IMAGE_WIDTH,
-        k.TAG_IMAGE_LENGTH,
-        k.TAG_TILE_WIDTH,
-        k.TAG_TILE_LENGTH,
-        k.TAG_SAMPLES_PER_PIXEL,
-    ):
+@FILE.clause("image-size", k.CLAUSES["image_width"], "the image is at least 1 x 1")
+def _image_size(facts: FileFacts) -> None:
+    _expect_positive(facts, k.TAG_IMAGE_WIDTH, k.TAG_IMAGE_LENGTH)
+
+
+@FILE.clause("tile-size", k.CLAUSES["tile_width"], "tile sizes are greater than zero")
+def _tile_size(facts: FileFacts) -> None:
+    _expect_positive(facts, k.TAG_TILE_WIDTH, k.TAG_TILE_LENGTH)
+
+
+@FILE.clause("bands", k.CLAUSES["samples_per_pixel"], "SamplesPerPixel is at least 1")
+def _bands(facts: FileFacts) -> None:
+    _expect_positive(facts, k.TAG_SAMPLES_PER_PIXEL)
+
+
+def _expect_positive(facts: FileFacts, *tags: int) -> None:
+    for tag in tags:
         if facts.number(tag) == 0:
             raise Broken(f"{_NAMES[tag]} of at least 1", 0, offset=facts.value_offset(tag))
 

@@ -141,7 +141,7 @@ def _version(facts: FrameFacts) -> None:
             raise frame.broken(f"version {known[0]}", version)
 
 
-@FRAMES.clause("declared-size", "tile_width and tile_length", "each frame declares its tile's size")
+@FRAMES.clause("declared-size", k.CLAUSES["tile_width"], "each frame declares its tile's size")
 def _declared_size(facts: FrameFacts) -> None:
     for frame, data in facts.contents():
         outputs, declared = _declared(data)

@@ -127,15 +127,20 @@ def _epsg_range(facts: FileFacts) -> None:
 
 
 @GEOREFERENCING.clause(
-    "epsg-registry", "Which codes are geographic", "the registry defines code and kind"
+    "epsg-registry", f"{_GEO}, GeoKeyDirectoryTag", "the EPSG registry defines the code"
 )
 def _epsg_registry(facts: FileFacts) -> None:
+    _registered_kind(facts)
+
+
+def _registered_kind(facts: FileFacts) -> str:
+    """Return what the registry says of the code."""
     keys = _keys(facts)
     code, model = keys[15], keys[7]
     if model not in (1, 2) or not k.MIN_EPSG <= code <= k.MAX_EPSG:
         raise NotChecked("the file has no CRS that a registry could know")
     try:
-        kind = georef.crs_kind(code)
+        return georef.crs_kind(code)
     except UnsupportedError as error:
         raise Broken(
             "a projected or geographic CRS of EPSG",
@@ -143,6 +148,18 @@ def _epsg_registry(facts: FileFacts) -> None:
             offset=_key_offset(facts, 15),
             reason=str(error),
         ) from error
+
+
+@GEOREFERENCING.clause(
+    "epsg-kind", "Which codes are geographic", "the model type is the one of the registry"
+)
+def _epsg_kind(facts: FileFacts) -> None:
+    try:
+        kind = _registered_kind(facts)
+    except Broken as broken:
+        raise NotChecked("the registry does not define the code") from broken
+    keys = _keys(facts)
+    code, model = keys[15], keys[7]
     # Where the key contradicts the model type, another clause says so.
     stored = "projected" if model == k.MODEL_TYPE_PROJECTED else "geographic"
     agrees = keys[12] == (3072 if stored == "projected" else 2048)
