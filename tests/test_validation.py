@@ -641,7 +641,7 @@ def _no_number(data, blob):
 
 def _no_bands(data, blob):
     put(data, ENTRY[k.TAG_SAMPLES_PER_PIXEL] + 12, "H", 0)
-    return "file.sizes"
+    return "file.bands"
 
 
 def _too_many_bands(data, blob):
@@ -664,7 +664,7 @@ def _offset_beyond_64_bits(data, blob):
 def _no_frames(data, blob):
     put(blob, 6, "I", 0)
     blob[27:] = b"\0"
-    return "blob.sizes"
+    return "blob.image-size"
 
 
 @pytest.mark.parametrize(
