@@ -5,14 +5,12 @@ Needs Pillow (extra ``plot``), which is imported when a picture is drawn.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from rumi.atomic import atomic_file
 from rumi.errors import UnsupportedError
-from rumi.source import local_path
+from rumi.output import output_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
 
     from rumi.header import Header
     from rumi.image import Image
+    from rumi.source import SourceLike
 
 __all__ = ["chip_figure", "draw_frames", "picture", "save_png", "stretch", "stretch_limits"]
 
@@ -201,9 +200,9 @@ def chip_figure(
     return _side_by_side(pillow, (overview, chip), title, _captions(image, window))
 
 
-def save_png(image: Any, path: str | os.PathLike[str]) -> None:
-    """Write a picture as PNG; the file appears whole or not at all."""
-    with atomic_file(local_path(path)) as file:
+def save_png(image: Any, path: SourceLike) -> None:
+    """Write a picture as PNG, to a path or a URL; it appears whole or not at all."""
+    with output_file(path) as file:
         image.save(file, format="PNG", optimize=True)
 
 

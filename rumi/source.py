@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from typing import Any, TypeAlias
 from urllib.parse import unquote, urlsplit
@@ -26,6 +28,7 @@ __all__ = [
     "handles",
     "is_path",
     "is_remote",
+    "local_copy",
     "local_path",
     "open_source",
     "remote_source",
@@ -142,6 +145,28 @@ def open_source(source: SourceLike) -> Opened:
         raise TypeError(
             f"a source is a path, URL, RemoteSource or bytes-like, found {type(source).__name__}"
         ) from error
+
+
+@contextmanager
+def local_copy(source: SourceLike) -> Iterator[str]:
+    """Give the path of a file; of a remote one, that of a copy as long as the block lasts.
+
+    Raises
+    ------
+    SourceError, StaleHeaderError
+        If it cannot be downloaded, or was replaced meanwhile.
+    OSError
+        If the copy cannot be written.
+    """
+    if not is_remote(source):
+        yield os.fsdecode(local_path(source))
+        return
+    from rumi.remote.download import downloaded
+
+    with downloaded(
+        source if isinstance(source, RemoteFile) else remote_source(source).open()
+    ) as path:
+        yield path
 
 
 class HandleCache:

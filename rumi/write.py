@@ -10,23 +10,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rumi import encodings, georef, workers
 from rumi._core import frame_data_offset
-from rumi.atomic import atomic_file
 from rumi.compress import compressed_frames
 from rumi.container import build_prefix
 from rumi.georef import Georeferencing
 from rumi.header import Header, frame_unit_code
+from rumi.output import output_file
 from rumi.pixels import Grid, make_source, sample_frames
-from rumi.source import is_remote, local_path, remote_source
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from numpy.typing import ArrayLike, DTypeLike
 
     from rumi.pixels import PixelSource
@@ -131,7 +128,8 @@ def write(
     grid = _make_grid(source, tile_size, frame_unit)
     georeferencing = _georeferencing(crs, transform, raster_type)
     count = workers.resolve_threads(threads)
-    target = _target(path)
+    # A path that cannot be is refused now.
+    target = output_file(path)
     chosen = codecs.resolve(
         codec,
         grid.encoding,
@@ -153,17 +151,6 @@ def write(
         file.seek(0)
         file.write(build_prefix(header, georeferencing))
     return header
-
-
-def _target(path: Any) -> AbstractContextManager[BinaryIO]:
-    """Return what gives the file to write to; a path that cannot be is refused now."""
-    if not is_remote(path):
-        return atomic_file(local_path(path))
-    from rumi.remote import upload
-
-    source = remote_source(path)
-    upload.check_writable(source)
-    return upload.uploaded_file(source)
 
 
 def _make_grid(source: PixelSource, tile_size: Any, frame_unit: str) -> Grid:

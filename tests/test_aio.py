@@ -275,8 +275,9 @@ def test_a_cancelled_read_is_done_with_out_when_it_returns(store, monkeypatch):
 
     async def cancelled():
         task = asyncio.create_task(rumi.aio.read(store.source("a.rumi"), BLOB, out=out))
-        while not started.is_set():
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(30):
+            while not started.is_set() and not task.done():
+                await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

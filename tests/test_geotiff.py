@@ -384,8 +384,8 @@ def test_missing_files_and_folders(tmp_path, dst):
         geotiff.convert(tmp_path / "nowhere.tif", dst)
     with pytest.raises(IsADirectoryError):
         geotiff.convert(tmp_path, dst)
-    with pytest.raises(UnsupportedError, match="https"):
-        geotiff.convert("https://example.com/a.tif", dst)
+    with pytest.raises(UnsupportedError, match="ftp"):
+        geotiff.convert("ftp://example.com/a.tif", dst)
     src = write(tmp_path / "a.tif", np.zeros((1, 4, 4), np.uint8))
     with pytest.raises(FileNotFoundError):
         geotiff.convert(src, tmp_path / "no" / "folder.rumi")

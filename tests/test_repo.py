@@ -46,6 +46,7 @@ LAYERS = {
     "georef": 2,
     "header": 2,
     "indexing": 2,
+    "output": 2,
     "overlap": 2,
     "pixels": 2,
     "pools": 2,

@@ -17,12 +17,15 @@ from rumi.cli.parameters import (
     header_option,
     json_option,
     load_header,
+    located,
     numbers,
     quiet_option,
+    store_options,
     threads_option,
 )
 from rumi.cli.program import EXIT_FAILURE, Command
 from rumi.errors import UnsupportedError
+from rumi.source import is_remote, source_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +88,9 @@ def _code(_ctx: click.Context, _param: click.Parameter, value: str | None) -> in
     show_default=True,
     help="Processes, for several files.",
 )
+@click.option("--overwrite", is_flag=True, help="Replace OUT.rumi if it exists.")
 @click.option("--redo", is_flag=True, help="Convert files again that are in FOLDER already.")
+@store_options
 @threads_option
 @json_option
 @quiet_option
@@ -95,6 +100,7 @@ def convert(
     tile_size: tuple[int, ...],
     no_verify: bool,
     workers: int,
+    overwrite: bool,
     redo: bool,
     as_json: bool,
     quiet: bool,
@@ -105,13 +111,17 @@ def convert(
     One file converts to OUT.rumi. Several, a folder or a quoted pattern convert
     into FOLDER, where files that are there and still good are left alone, so
     that an interrupted run goes on. What a .rumi file cannot carry is listed,
-    and nothing is lost that --drop does not name.
+    and nothing is lost that --drop does not name. Inputs and output may be URLs;
+    a URL that ends in / is a FOLDER.
     """
     options["tile_size"] = tile_size[0] if len(tile_size) == 1 else tile_size
     options["verify"] = not no_verify
     if _is_one(inputs, output):
+        options["overwrite"] = overwrite
         _convert_one(inputs[0], output, options, as_json=as_json, quiet=quiet)
         return
+    if overwrite:
+        raise click.UsageError("--overwrite goes with OUT.rumi; for FOLDER it is --redo")
     many = {"workers": workers, "resume": not redo}
     if not _convert_many(inputs, output, options | many, as_json=as_json, quiet=quiet):
         click.get_current_context().exit(EXIT_FAILURE)
@@ -146,6 +156,8 @@ def convert(
 @click.option("--band-names", metavar="NAME,...", default="", help="Name the bands.")
 @click.option("--widen", is_flag=True, help="Write samples that GDAL lacks as a wider type.")
 @click.option("--no-verify", is_flag=True, help="Do not read the GeoTIFF back and compare it.")
+@click.option("--overwrite", is_flag=True, help="Replace OUT.tif if it exists.")
+@store_options
 @threads_option
 @json_option
 @quiet_option
@@ -167,10 +179,10 @@ def export(
     """
     from rumi import geotiff
 
-    with progress(file, quiet=quiet) as show:
+    with progress(source_name(file), quiet=quiet) as show:
         done = geotiff.export(
-            file,
-            output,
+            located(file),
+            located(output, writing=True),
             header=None if blob is None else load_header(blob),
             overviews=None if overviews == "none" else overviews,
             band_names=band_names.split(",") if band_names else (),
@@ -187,10 +199,14 @@ def export(
 
 def _is_one(inputs: Sequence[str], output: str) -> bool:
     """Whether the line names one file and what it becomes."""
-    if len(inputs) > 1 or os.path.isdir(output) or output.endswith(os.sep):
+    if len(inputs) > 1 or output.endswith("/" if is_remote(output) else os.sep):
+        return False
+    if not is_remote(output) and os.path.isdir(output):
         return False
     source = inputs[0]
-    return not os.path.isdir(source) and (os.path.exists(source) or not glob.has_magic(source))
+    return is_remote(source) or (
+        not os.path.isdir(source) and (os.path.exists(source) or not glob.has_magic(source))
+    )
 
 
 def _convert_one(
@@ -198,14 +214,15 @@ def _convert_one(
 ) -> None:
     from rumi import geotiff
 
+    src = located(source)
     try:
-        with warnings.catch_warnings(), progress(source, quiet=quiet) as show:
+        with warnings.catch_warnings(), progress(source_name(source), quiet=quiet) as show:
             # The result carries them.
             warnings.simplefilter("ignore", UserWarning)
-            done = geotiff.convert(source, output, progress=show, **options)
+            done = geotiff.convert(src, located(output, writing=True), progress=show, **options)
     except UnsupportedError as error:
         if as_json:
-            print_json(outcome.refusal(source, output, error, options["crs"]))
+            print_json(outcome.refusal(src, source_name(output), error, options["crs"]))
         raise
     if as_json:
         print_json(outcome.as_dict(done))
@@ -223,10 +240,11 @@ def _convert_many(
         # Not the same as None: several workers then share the processors.
         del options["threads"]
     start = time.monotonic()
-    with progress(inputs[0] if len(inputs) == 1 else folder, quiet=quiet) as show:
+    label = source_name(inputs[0] if len(inputs) == 1 else folder)
+    with progress(label, quiet=quiet) as show:
         results = geotiff.convert_many(
-            inputs,
-            folder,
+            [located(source) for source in inputs],
+            located(folder, writing=True),
             on_progress=lambda done, total, _result: show(done, total),
             **options,
         )

@@ -12,6 +12,7 @@ from rumi import demo as work
 from rumi.cli.console import console, print_json, print_rows, quantity
 from rumi.cli.parameters import json_option, quiet_option
 from rumi.cli.program import Command
+from rumi.source import is_remote, source_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,13 +25,20 @@ _PICTURE = "chip.png"
 _INDENTED = 16
 
 
+def _local(_ctx: click.Context, _param: click.Parameter, value: str) -> Path:
+    if is_remote(value):
+        raise click.BadParameter(f"expected a local folder, found the URL {source_name(value)}")
+    return Path(value)
+
+
 @click.command(cls=Command)
 @click.option(
     "-o",
     "--output",
     metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("demo-out"),
+    type=click.Path(file_okay=False),
+    callback=_local,
+    default="demo-out",
     show_default=True,
     help="Folder for what the demo writes.",
 )

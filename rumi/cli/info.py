@@ -17,10 +17,14 @@ from rumi.cli.parameters import (
     is_header,
     json_option,
     load_header,
+    located,
     quiet_option,
     save,
+    store_options,
 )
 from rumi.cli.program import Command
+from rumi.errors import FormatError
+from rumi.source import is_remote, source_name
 
 if TYPE_CHECKING:
     from rumi import Header, Image
@@ -32,6 +36,7 @@ __all__ = ["describe_georeferencing", "describe_header", "header", "info"]
 @click.command(cls=Command)
 @click.argument("file", type=click.Path(dir_okay=False), required=False)
 @header_option
+@store_options
 @click.option("--backends", "show_backends", is_flag=True, help="Show the decoders that are there.")
 @json_option
 def info(file: str | None, blob: str | None, show_backends: bool, as_json: bool) -> None:
@@ -52,12 +57,13 @@ def info(file: str | None, blob: str | None, show_backends: bool, as_json: bool)
     if as_json:
         print_json(found)
     else:
-        print_sections(file or "decoders", _sections(found))
+        print_sections(found.get("file", "decoders"), _sections(found))
 
 
 @click.command(cls=Command)
 @click.argument("file", type=click.Path(dir_okay=False))
 @click.option("-o", "--output", metavar="BLOB", help="Write the blob here; - is stdout.")
+@store_options
 @json_option
 @quiet_option
 def header(file: str, output: str | None, as_json: bool, quiet: bool) -> None:
@@ -69,16 +75,19 @@ def header(file: str, output: str | None, as_json: bool, quiet: bool) -> None:
     """
     if output == STDOUT and as_json:
         raise click.UsageError("-o - and --json both want stdout")
-    built = rumi.index(file)
+    built = rumi.index(located(file))
+    file = source_name(file)
     blob = bytes(built)
     if output is not None:
         save(blob, output)
     if as_json:
         found = {"file": file, "blob_size": len(blob), **describe_header(built)}
-        found |= {"output": output} if output else {"blob": base64.b64encode(blob).decode()}
+        found |= (
+            {"output": source_name(output)} if output else {"blob": base64.b64encode(blob).decode()}
+        )
         print_json(found)
     elif output != STDOUT and not quiet:
-        where = f" in {output}" if output else ""
+        where = f" in {source_name(output)}" if output else ""
         click.echo(
             f"{file}: header blob of {len(blob):,} bytes{where} for {built.frame_count:,} "
             f"{built.unit} frames, {quantity(built.file_size)}"
@@ -87,16 +96,28 @@ def header(file: str, output: str | None, as_json: bool, quiet: bool) -> None:
 
 def _describe(file: str, blob: str | None) -> dict[str, Any]:
     """Return everything about a file that one object can hold."""
-    if blob is None and is_header(file):
-        parsed = load_header(file)
-        return {"file": file, "kind": "header blob", **describe_header(parsed)}
-    image = rumi.open(file, None if blob is None else load_header(blob))
+    name = source_name(file)
+    remote = is_remote(file)
+    try:
+        # A remote file is taken for one first, since that may take a single request.
+        if blob is None and not remote and is_header(file):
+            return _describe_blob(file, name)
+        image = rumi.open(located(file), None if blob is None else load_header(blob))
+        georeferencing = describe_georeferencing(image)
+    except FormatError:
+        if blob is None and remote and is_header(file):
+            return _describe_blob(file, name)
+        raise
     return {
-        "file": file,
+        "file": name,
         "kind": "rumi file",
         **describe_header(image.header),
-        "georeferencing": describe_georeferencing(image),
+        "georeferencing": georeferencing,
     }
+
+
+def _describe_blob(file: str, name: str) -> dict[str, Any]:
+    return {"file": name, "kind": "header blob", **describe_header(load_header(file))}
 
 
 def describe_header(header: Header) -> dict[str, Any]:

@@ -11,12 +11,14 @@ from rumi.cli.console import console, quantity
 from rumi.cli.info import describe_header
 from rumi.cli.program import complain, one_line
 from rumi.errors import UnsupportedError
+from rumi.source import source_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypeAlias
 
     from rumi.geotiff import Conversion, Failure, Loss
+    from rumi.source import SourceLike
 
     Result: TypeAlias = Conversion | Failure
 
@@ -60,7 +62,7 @@ def as_dict(result: Result) -> dict[str, Any]:
     }
 
 
-def refusal(source: str, output: str, error: UnsupportedError, crs: Any) -> dict[str, Any]:
+def refusal(source: SourceLike, output: str, error: UnsupportedError, crs: Any) -> dict[str, Any]:
     """Return for JSON why a file was not converted, and what it would have lost."""
     from rumi import geotiff
 
@@ -70,7 +72,7 @@ def refusal(source: str, output: str, error: UnsupportedError, crs: Any) -> dict
     with suppress(UnsupportedError, OSError):
         losses = _losses(geotiff.inspect(source, crs=crs).losses)
     return {
-        "src": source,
+        "src": source_name(source),
         "dst": output,
         "status": "failed",
         "error": {"kind": type(error).__name__, "message": one_line(error)},

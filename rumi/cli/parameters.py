@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from rumi import Header, RumiError
 from rumi._generated import constants
-from rumi.atomic import atomic_file
+from rumi.cli.stores import located, store_options
 from rumi.errors import HeaderError
+from rumi.output import output_file
+from rumi.source import is_remote, local_path, source_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,10 +24,14 @@ __all__ = [
     "header_option",
     "is_header",
     "json_option",
+    "load_bytes",
     "load_header",
+    "located",
     "numbers",
     "quiet_option",
     "save",
+    "store_options",
+    "suffix_of",
     "threads_option",
     "window_option",
 ]
@@ -34,6 +40,10 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 # As an output, stands for stdout.
 STDOUT = "-"
+
+# Of a remote blob: the first request, and more than any blob has.
+_FIRST_READ = 64 << 10
+_LONGEST_BLOB = 2 << 30
 
 _MAGIC = constants.MAGIC.to_bytes(4, "little")
 
@@ -98,7 +108,7 @@ def header_option(command: F) -> F:
         "blob",
         metavar="BLOB",
         type=click.Path(dir_okay=False),
-        help="File with the header blob; the index of FILE is not read then.",
+        help="File or URL of the header blob; the index of FILE is not read then.",
     )(command)
 
 
@@ -112,8 +122,8 @@ def threads_option(command: F) -> F:
     )(command)
 
 
-def load_header(path: str) -> Header:
-    """Read a header blob from a file.
+def load_header(place: str) -> Header:
+    """Read a header blob from a file or a URL.
 
     Raises
     ------
@@ -122,34 +132,61 @@ def load_header(path: str) -> Header:
     OSError
         If it cannot be read.
     """
-    with open(path, "rb") as file:
-        start = file.read(constants.HEADER_SIZE)
-        if start[:2] in (b"II", b"MM"):
-            raise HeaderError(
-                f"{path}: expected a header blob, found a TIFF or rumi file; make its blob with "
-                "`rumi header FILE -o BLOB`"
-            )
-        # Whatever else it is, it may be huge: read on only where it starts like a blob.
-        rest = file.read() if start[:4] == _MAGIC else b""
+    name = source_name(place)
+    # Whatever else it is, it may be huge: read on only where it starts like a blob.
+    blob = _contents(place, lambda start: start[:4] == _MAGIC)
+    if blob[:2] in (b"II", b"MM"):
+        raise HeaderError(
+            f"{name}: expected a header blob, found a TIFF or rumi file; make its blob with "
+            "`rumi header FILE -o BLOB`"
+        )
     try:
-        return Header(start + rest)
+        return Header(blob)
     except RumiError as error:
-        raise type(error)(f"{path}: {error}") from error
+        raise type(error)(f"{name}: {error}") from error
 
 
-def is_header(path: str) -> bool:
-    """Whether a local file starts like a header blob."""
-    if "://" in path:
-        return False
-    with open(path, "rb") as file:
-        return file.read(4) == _MAGIC
+def load_bytes(place: str) -> bytes:
+    """Read whatever is in a file or behind a URL that should hold a header blob."""
+    return _contents(place, lambda _start: True)
+
+
+def _contents(place: str, wanted: Callable[[bytes], bool]) -> bytes:
+    """Return what a file holds, or its start alone where that is not what was wanted."""
+    source = located(place)
+    if isinstance(source, str):
+        # It may be a pipe, too.
+        with open(local_path(source), "rb") as file:
+            start = file.read(constants.HEADER_SIZE)
+            return start + (file.read() if wanted(start) else b"")
+    opened = source.open()
+    # One request for nearly every blob.
+    start = opened.read(0, _FIRST_READ)
+    if len(start) == _FIRST_READ and wanted(start):
+        start += opened.read(len(start), min(opened.size, _LONGEST_BLOB) - len(start))
+    return start
+
+
+def is_header(place: str) -> bool:
+    """Whether a file starts like a header blob."""
+    source = located(place)
+    if isinstance(source, str):
+        with open(local_path(source), "rb") as file:
+            return file.read(4) == _MAGIC
+    return source.open().read(0, 4) == _MAGIC
+
+
+def suffix_of(output: str) -> str:
+    """Return the suffix of an output's name, in lower case; a URL's query is no part of it."""
+    name = output.partition("?")[0] if is_remote(output) else output
+    return PurePath(name).suffix.lower()
 
 
 def save(data: bytes, output: str) -> None:
-    """Write bytes to a file, which appears whole or not at all, or to stdout."""
+    """Write bytes to a file or an object, which appears whole or not at all, or to stdout."""
     if output == STDOUT:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
-    with atomic_file(os.fsencode(output)) as file:
+    with output_file(located(output, writing=True)) as file:
         file.write(data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from io import BytesIO
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,12 +16,16 @@ from rumi.cli.parameters import (
     header_option,
     json_option,
     load_header,
+    located,
     quiet_option,
     save,
+    store_options,
+    suffix_of,
     threads_option,
     window_option,
 )
 from rumi.cli.program import Command
+from rumi.source import source_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,6 +56,7 @@ _RAW = {1: np.uint8, 2: np.uint16}
 )
 @click.option("--grid", is_flag=True, help="Draw the frames over the picture.")
 @click.option("--scale", type=click.IntRange(1, 64), help="Side of a pixel in the picture.")
+@store_options
 @threads_option
 @json_option
 @quiet_option
@@ -74,14 +78,16 @@ def read(
     NumPy lacks are saved as unsigned integers with the same bits. A picture is
     stretched from the 2nd to the 98th percentile of the window.
     """
-    suffix = PurePath(output).suffix.lower()
+    suffix = suffix_of(output)
     if output != STDOUT and suffix not in (".npy", ".png"):
-        raise click.UsageError(f"-o: expected a name that ends in .npy or .png, found {output!r}")
+        raise click.UsageError(
+            f"-o: expected a name that ends in .npy or .png, found {source_name(output)!r}"
+        )
     if suffix != ".png" and (grid or scale is not None):
         raise click.UsageError("--grid and --scale go with -o OUT.png")
     if output == STDOUT and as_json:
         raise click.UsageError("-o - and --json both want stdout")
-    image = rumi.open(file, None if blob is None else load_header(blob))
+    image = rumi.open(located(file), None if blob is None else load_header(blob))
     if suffix == ".png":
         bands = _colours(image, bands)
     chosen = None if bands is None else list(bands)
@@ -91,6 +97,7 @@ def read(
     else:
         samples = _storable(samples)
         save(_npy(samples), output)
+    file, output = source_name(file), source_name(output)
     if as_json:
         print_json({"file": file, "output": output, **_summary(samples, bands, window)})
     elif output != STDOUT and not quiet:
@@ -124,7 +131,7 @@ def _save_picture(
         header=image.header if grid else None,
         window=window or (0, 0, *image.shape[1:]),
     )
-    pictures.save_png(drawn, output)
+    pictures.save_png(drawn, located(output, writing=True))
 
 
 def _storable(samples: NDArray[Any]) -> NDArray[Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
-
 import click
 
 import rumi
@@ -13,12 +11,16 @@ from rumi.cli.parameters import (
     header_option,
     json_option,
     load_header,
+    located,
     quiet_option,
+    store_options,
+    suffix_of,
     threads_option,
 )
 from rumi.cli.program import Command
 from rumi.preview import MAX_SIZE, PERCENTILES, SIZE, choose_bands, reduction
 from rumi.preview import preview as draw
+from rumi.source import source_name
 
 __all__ = ["preview"]
 
@@ -57,6 +59,7 @@ def _percentiles(
 )
 @click.option("--nodata", type=float, help="Samples of this value do not count there.")
 @click.option("--grid", is_flag=True, help="Draw the frames over the picture.")
+@store_options
 @threads_option
 @json_option
 @quiet_option
@@ -78,11 +81,13 @@ def preview(
     Bands are one, or three for red, green and blue; by default the first three, or
     the first. Of an image with more than 1 GiB of samples in them, not every frame is read.
     """
-    if PurePath(output).suffix.lower() != ".png":
-        raise click.UsageError(f"-o: expected a name that ends in .png, found {output!r}")
+    if suffix_of(output) != ".png":
+        raise click.UsageError(
+            f"-o: expected a name that ends in .png, found {source_name(output)!r}"
+        )
     from rumi import pictures
 
-    image = rumi.open(file, None if blob is None else load_header(blob))
+    image = rumi.open(located(file), None if blob is None else load_header(blob))
     chosen = choose_bands(image.header, bands)
     reduced = reduction(image.header, chosen, size)
     picture = draw(
@@ -94,7 +99,8 @@ def preview(
         grid=grid,
         threads=threads,
     )
-    pictures.save_png(picture, output)
+    pictures.save_png(picture, located(output, writing=True))
+    file, output = source_name(file), source_name(output)
     if as_json:
         print_json(
             {

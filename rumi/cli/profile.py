@@ -7,8 +7,9 @@ from dataclasses import asdict
 import click
 
 from rumi.cli.console import print_json
-from rumi.cli.parameters import json_option
+from rumi.cli.parameters import json_option, located, store_options
 from rumi.cli.program import Command
+from rumi.source import source_name
 
 __all__ = ["profile"]
 
@@ -31,6 +32,7 @@ __all__ = ["profile"]
 )
 @click.option("--codec", "codecs", multiple=True, help="Measure this recipe; may be repeated.")
 @click.option("-o", "--output", metavar="OUT.png", help="Draw size against decode speed.")
+@store_options
 @json_option
 def profile(
     file: str,
@@ -47,10 +49,12 @@ def profile(
     """
     from rumi.codec import profile as measure
 
-    rows = measure(file, tile_size=tile_size, frame_unit=frame_unit, recipes=codecs or None)
+    rows = measure(
+        located(file), tile_size=tile_size, frame_unit=frame_unit, recipes=codecs or None
+    )
     if output is not None:
-        rows.plot(output)
+        rows.plot(located(output, writing=True))
     if as_json:
-        print_json({"file": file, "recipes": [asdict(row) for row in rows]})
+        print_json({"file": source_name(file), "recipes": [asdict(row) for row in rows]})
     else:
         click.echo(str(rows))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from rumi import __version__
+from rumi.cli.stores import check_use
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +59,11 @@ class Command(click.Command):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params.append(_traceback_option(hidden=True))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, once its options are known to make sense together."""
+        check_use(ctx)
+        return super().invoke(ctx)
 
 
 def _traceback_option(*, hidden: bool) -> click.Option:

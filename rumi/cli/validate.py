@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 import rumi
 from rumi.cli.console import print_json, progress
-from rumi.cli.parameters import json_option, quiet_option
+from rumi.cli.parameters import json_option, load_bytes, located, quiet_option, store_options
 from rumi.cli.program import EXIT_FAILURE, Command
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ __all__ = ["validate"]
     "blob",
     metavar="BLOB",
     type=click.Path(dir_okay=False),
-    help="File with the header blob of a single FILE, to be checked with it.",
+    help="File or URL of the header blob of a single FILE, to be checked with it.",
 )
 @click.option(
     "--frames",
@@ -36,6 +35,7 @@ __all__ = ["validate"]
     show_default=True,
     help="How far to look into the frames.",
 )
+@store_options
 @json_option
 @quiet_option
 @click.pass_context
@@ -54,7 +54,7 @@ def validate(
     """
     if blob is not None and len(files) > 1:
         raise click.UsageError("--header goes with a single FILE")
-    header = None if blob is None else Path(blob).read_bytes()
+    header = None if blob is None else load_bytes(blob)
     reports = list(_reports(files, header, cast("Depth", depth), quiet=quiet or as_json))
     if as_json:
         print_json(
@@ -74,7 +74,7 @@ def _reports(files: tuple[str, ...], header: bytes | None, depth: Depth, *, quie
     with progress("validate", quiet=quiet) as update:
         for number, file in enumerate(files):
             frames = update if len(files) == 1 else None
-            yield rumi.validate(file, header, frames=depth, progress=frames)
+            yield rumi.validate(located(file), header, frames=depth, progress=frames)
             if frames is None:
                 update(number + 1, len(files))
 

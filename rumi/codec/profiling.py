@@ -21,7 +21,7 @@ from rumi.codec.trial import recipe as joined
 from rumi.container import index
 from rumi.engine import execute, output_target
 from rumi.errors import UnsupportedError
-from rumi.source import open_source
+from rumi.source import is_remote, local_copy, open_source, source_name
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rumi.codec.trial import Samples
     from rumi.encodings import Encoding
     from rumi.pixels import Grid, PixelSource
+    from rumi.source import SourceLike
 
 __all__ = ["Profile", "ProfileRow", "profile"]
 
@@ -124,61 +125,28 @@ class Profile(list[ProfileRow]):
         ]
         return "\n".join(lines)
 
-    def plot(self, path: str | os.PathLike[str]) -> None:
+    def plot(self, path: SourceLike) -> None:
         """Write a picture of size against decode speed, the front marked.
 
         Parameters
         ----------
-        path : path
+        path : path, URL or RemoteSource
             PNG, or another type that Matplotlib knows by its suffix.
 
         Raises
         ------
+        ValueError
+            If Matplotlib knows no such type.
         UnsupportedError
             If Matplotlib is not installed.
         """
-        try:
-            # Without pyplot: no global state, no window, any thread.
-            from matplotlib.backends.backend_agg import FigureCanvasAgg
-            from matplotlib.figure import Figure
-        except ImportError as error:
-            raise UnsupportedError(
-                "a plot needs the matplotlib package: pip install 'rumi[plot]'"
-            ) from error
-        figure = Figure(figsize=(9, 6), layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = figure.add_subplot()
-        for row in self:
-            colour = "tab:orange" if row.recipe.startswith(geozl.PREFIX) else "tab:blue"
-            axes.scatter(
-                row.decode_mbps, row.ratio, s=36 if row.front else 14, color=colour, zorder=2
-            )
-        front = sorted((row for row in self if row.front), key=lambda row: row.decode_mbps)
-        axes.plot([r.decode_mbps for r in front], [r.ratio for r in front], color="0.7", zorder=1)
-        middle = max(row.decode_mbps for row in self) / 2
-        for row in front:
-            # Towards the middle, so that no text leaves the picture.
-            side = "left" if row.decode_mbps < middle else "right"
-            axes.annotate(
-                "\n".join(
-                    [row.recipe.replace("best(", "best(\n").replace(",", ",\n"), *row.presets]
-                ),
-                (row.decode_mbps, row.ratio),
-                xytext=(6 if side == "left" else -6, 0),
-                textcoords="offset points",
-                fontsize=6,
-                horizontalalignment=side,
-                verticalalignment="center",
-            )
-        axes.set_xlabel("decode, MB/s of samples on one thread")
-        axes.set_ylabel("samples / compressed bytes")
-        axes.set_title(f"{self.shape} {self.dtype}; orange: geozl; line: size/decode front")
-        axes.grid(color="0.93")
-        figure.savefig(path, dpi=120)
+        from rumi.codec.plot import save_plot
+
+        save_plot(self, path)
 
 
 def profile(
-    array_or_file: ArrayLike | str | os.PathLike[str],
+    array_or_file: ArrayLike | SourceLike,
     *,
     tile_size: int | tuple[int, int] = 512,
     frame_unit: str = "tile",
@@ -188,9 +156,9 @@ def profile(
 
     Parameters
     ----------
-    array_or_file : array_like or path
+    array_or_file : array_like, path, URL or RemoteSource
         What `rumi.write` takes as an image, a rumi file, or a file that rasterio
-        reads.
+        reads; such a one is downloaded first if it is remote.
     tile_size, frame_unit
         As for `rumi.write`.
     recipes : sequence of str or callable, optional
@@ -235,15 +203,16 @@ def _opened(array_or_file: Any) -> Iterator[PixelSource]:
     # What writes imports this package, so it cannot be imported by it at first.
     from rumi.pixels import make_source
 
-    if not isinstance(array_or_file, (str, os.PathLike)):
+    remote = is_remote(array_or_file)
+    if not remote and not isinstance(array_or_file, (str, os.PathLike)):
         yield make_source(array_or_file)
-    elif os.fspath(array_or_file).lower().endswith((".tif", ".tiff")):
-        with _rasterio().open(array_or_file) as dataset:
+    elif source_name(array_or_file).partition("?")[0].lower().endswith((".tif", ".tiff")):
+        with local_copy(array_or_file) as path, _rasterio().open(path) as dataset:
             read, dtype = _dataset_reader(dataset)
             yield make_source(read, (dataset.count, dataset.height, dataset.width), dtype)
     else:
-        header = index(array_or_file)
         opened = open_source(array_or_file)
+        header = index(opened)
 
         def window(place: tuple[int, int, int, int]) -> NDArray[Any]:
             plan = Plan(header, None, place)

@@ -7,8 +7,8 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from rumi import georef, pools
 from rumi.container import Container, read_container
@@ -17,10 +17,13 @@ from rumi.georef import Georeferencing
 from rumi.geotiff.convert import Conversion, convert, convert_telling
 from rumi.geotiff.findings import Inspection, inspect
 from rumi.geotiff.losses import accept, parse_drop
-from rumi.source import local_path, open_source
+from rumi.geotiff.places import check_target, modified, named
+from rumi.source import is_path, is_remote, open_source, source_name
 
 if TYPE_CHECKING:
     from types import FrameType
+
+    from rumi.geotiff.places import Place
 
 __all__ = ["Failure", "convert_many"]
 
@@ -30,9 +33,6 @@ _OPTIONS = frozenset(convert.__kwdefaults__ or ()) - {"progress"}
 
 def _mute(_text: str) -> None:
     """Say nothing."""
-
-
-Path: TypeAlias = "str | os.PathLike[str]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class Failure:
 class _Job:
     """One file to convert; small and picklable."""
 
-    src: str
-    dst: str
+    src: Any
+    dst: Any
     resume: bool
     options: dict[str, Any] = field(default_factory=dict)
 
@@ -76,13 +76,16 @@ class _Job:
         except Exception as error:  # a row of the table, whatever it is
             return self.failed(type(error).__name__, str(error), time.monotonic() - start)
 
+    def lost(self, found: pools.Lost) -> Failure:
+        return self.failed(found.kind, f"{source_name(self.src)}: {found.reason}")
+
     def failed(self, kind: str, message: str, seconds: float = 0.0) -> Failure:
-        return Failure(self.src, self.dst, kind, message, seconds)
+        return Failure(source_name(self.src), source_name(self.dst), kind, message, seconds)
 
 
 def convert_many(
-    sources: Path | Iterable[Path],
-    folder: Path,
+    sources: Place | Iterable[Place],
+    folder: Place,
     *,
     workers: int = 1,
     client: Any = None,
@@ -94,10 +97,11 @@ def convert_many(
 
     Parameters
     ----------
-    sources : path or iterable of paths
-        Files; folders, searched for .tif and .tiff at any depth; patterns such as
-        ``"scenes/**/B0?.tif"``. Hidden files are left alone.
-    folder : path
+    sources : path, URL, RemoteSource or iterable of them
+        Files; local folders, searched for .tif and .tiff at any depth; local
+        patterns such as ``"scenes/**/B0?.tif"``. Hidden files are left alone.
+        Stores are not searched: each of their objects is named.
+    folder : path, URL or RemoteSource
         Made if it is missing. The files keep their place below a source folder,
         or below the part of a pattern before its first wildcard.
     workers : int
@@ -108,7 +112,8 @@ def convert_many(
         lost workers are converted by others.
     resume : bool
         Leave a file alone that is valid, newer than its source, and has the
-        shape, sample type, tiles and georeferencing that it would get.
+        shape, sample type, tiles and georeferencing that it would get. Where one
+        of them is remote, its store's clock counts.
     on_progress : callable, optional
         Called in this process with the numbers of files done and in all, and the
         result, after each file.
@@ -145,37 +150,59 @@ def convert_many(
     if workers > 1 or client is not None:
         options.setdefault("threads", 1)
     jobs = [_Job(src, dst, resume, options) for src, dst in _pairs(sources, folder)]
-    for parent in {os.path.dirname(job.dst) for job in jobs}:
+    for parent in {os.path.dirname(job.dst) for job in jobs if isinstance(job.dst, str)}:
         os.makedirs(parent, exist_ok=True)
     results: list[Conversion | Failure | None] = [None] * len(jobs)
     parts = [[job] for job in jobs]
     running = pools.run(_run_all, parts, workers, client, _interrupt_once)
     for done, (number, (result,)) in enumerate(running, 1):
         if isinstance(result, pools.Lost):
-            result = jobs[number].failed(result.kind, f"{jobs[number].src}: {result.reason}")
+            result = jobs[number].lost(result)
         results[number] = result
         if on_progress is not None:
             on_progress(done, len(jobs), result)
     return [result for result in results if result is not None]
 
 
-def _pairs(sources: Path | Iterable[Path], folder: Path) -> list[tuple[str, str]]:
+def _pairs(sources: Place | Iterable[Place], folder: Place) -> list[tuple[Any, Any]]:
     """Return source and target of each file, in order, each source once."""
-    if isinstance(sources, (str, os.PathLike)):
-        sources = [sources]
-    root = os.fsdecode(local_path(folder))
-    targets: dict[str, str] = {}
-    for source in sources:
-        for src, relative in _expand(os.fsdecode(local_path(source))):
-            dst = os.path.join(root, os.path.splitext(relative)[0] + ".rumi")
-            other = targets.setdefault(dst, src)
+    if is_path(sources) or is_remote(sources):
+        sources = [sources]  # type: ignore[list-item]
+    root = named(folder)
+    if is_remote(root):
+        # Any name will do to see whether the store takes uploads at all.
+        check_target(None, _below_folder(root, "a.rumi"), overwrite=True)
+    targets: dict[str, tuple[Any, Any]] = {}
+    for source in sources:  # type: ignore[union-attr]
+        for src, relative in _expand(named(source)):
+            dst = _below_folder(root, os.path.splitext(relative)[0] + ".rumi")
+            other, _ = targets.setdefault(source_name(dst), (src, dst))
             if other != src:
-                raise ValueError(f"{other} and {src} would both become {dst}; convert them apart")
-    return [(src, dst) for dst, src in targets.items()]
+                raise ValueError(
+                    f"{source_name(other)} and {source_name(src)} would both become "
+                    f"{source_name(dst)}; convert them apart"
+                )
+    return list(targets.values())
 
 
-def _expand(source: str) -> list[tuple[str, str]]:
+def _below_folder(root: Any, relative: str) -> Any:
+    """Return the place of a file below a folder or a prefix of a store."""
+    if not is_remote(root):
+        return os.path.join(root, relative)
+    parts = (root.path.rstrip("/"), relative.replace(os.sep, "/"))
+    return replace(root, path="/".join(filter(None, parts)))
+
+
+def _expand(source: Any) -> list[tuple[Any, str]]:
     """Return the files that a source means, each with its place below the source."""
+    if is_remote(source):
+        name = source.full_path or source_name(source).partition("?")[0].partition("://")[2]
+        if name.endswith("/") or "*" in name or "/" not in source_name(source).partition("://")[2]:
+            raise ValueError(
+                f"{source_name(source)}: expected the URL of a GeoTIFF; folders and patterns are "
+                "searched on local disks only"
+            )
+        return [(source, name.rpartition("/")[2])]
     if os.path.isdir(source):
         base = source
         found = _below(source)
@@ -210,24 +237,26 @@ def _finished(job: _Job) -> Conversion | None:
     """Return the result of an earlier conversion if its file will do."""
     start = time.monotonic()
     try:
-        written = os.stat(job.dst)
+        written = modified(job.dst)
         container = read_container(open_source(job.dst))
     except (OSError, RumiError):
         return None
+    if not _is_older(job.src, written):
+        return None
     found = inspect(job.src, crs=job.options.get("crs"))
-    if any(os.stat(file).st_mtime_ns >= written.st_mtime_ns for file in found.files):
+    if not is_remote(job.src) and not all(_is_older(file, written) for file in found.files):
         return None
     losses = accept(
         found.losses,
         parse_drop(job.options["drop"]),
         allow_no_crs=job.options.get("allow_no_crs", False),
-        name=job.src,
+        name=found.src,
     )
     if not _would_be(found, container, job.options):
         return None
     return Conversion(
-        src=job.src,
-        dst=job.dst,
+        src=found.src,
+        dst=source_name(job.dst),
         header=container.header,
         epsg=found.epsg,
         losses=losses,
@@ -235,11 +264,20 @@ def _finished(job: _Job) -> Conversion | None:
         band_names=found.band_names,
         warnings=found.warnings,
         notes=found.notes,
-        bytes_in=os.stat(job.src).st_size,
-        bytes_out=written.st_size,
+        bytes_in=_size(job.src),
+        bytes_out=container.header.file_size,
         seconds=time.monotonic() - start,
         skipped=True,
     )
+
+
+def _is_older(place: Any, written: int | None) -> bool:
+    changed = modified(place)
+    return changed is not None and written is not None and changed < written
+
+
+def _size(place: Any) -> int:
+    return int(open_source(place).size) if is_remote(place) else os.stat(place).st_size
 
 
 def _would_be(found: Inspection, container: Container, options: dict[str, Any]) -> bool:

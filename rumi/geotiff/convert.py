@@ -14,12 +14,14 @@ from rumi.geotiff import gdal
 from rumi.geotiff.blocks import BlockSource
 from rumi.geotiff.findings import examined
 from rumi.geotiff.losses import accept, parse_drop
-from rumi.source import local_path, source_name
+from rumi.geotiff.places import check_target
+from rumi.source import local_copy, source_name
 from rumi.write import write
 
 if TYPE_CHECKING:
     from rumi.geotiff.findings import Inspection
     from rumi.geotiff.losses import Loss
+    from rumi.geotiff.places import Place
     from rumi.header import Header
 
 __all__ = ["Conversion", "convert", "convert_telling"]
@@ -72,8 +74,8 @@ class Conversion:
 
 
 def convert(
-    src: str | os.PathLike[str],
-    dst: str | os.PathLike[str],
+    src: Place,
+    dst: Place,
     *,
     tile_size: int | tuple[int, int] = 512,
     frame_unit: str = "tile",
@@ -90,10 +92,11 @@ def convert(
 
     Parameters
     ----------
-    src : path
-        A local GeoTIFF; files beside it (.aux.xml, .msk, .ovr, .tfw) count as
-        they do for GDAL.
-    dst : path
+    src : path, URL or RemoteSource
+        A GeoTIFF; files beside a local one (.aux.xml, .msk, .ovr, .tfw) count as
+        they do for GDAL. A remote one is downloaded into the folder for temporary
+        files, alone.
+    dst : path, URL or RemoteSource
         Replaced whole, or left as it was where anything fails.
     tile_size, frame_unit, codec, verify, threads, progress
         As of `rumi.write`.
@@ -122,7 +125,7 @@ def convert(
         If a loss was not accepted, the samples cannot be carried, or rasterio is
         missing.
     OSError
-        If a file cannot be read or written.
+        If a file cannot be read or written; SourceError where it is remote.
 
     Warns
     -----
@@ -153,8 +156,8 @@ def convert(
 
 def convert_telling(
     tell: Callable[[str], None],
-    src: str | os.PathLike[str],
-    dst: str | os.PathLike[str],
+    src: Place,
+    dst: Place,
     *,
     drop: str | Iterable[str] = (),
     crs: Any = None,
@@ -165,10 +168,11 @@ def convert_telling(
     """Convert as `convert` does, and give warnings to a function instead."""
     start = time.monotonic()
     accepted = parse_drop(drop)
-    source_path, target_path = local_path(src), local_path(dst)
-    name, target = source_name(src), source_name(dst)
-    _refuse_existing(source_path, target_path, target, overwrite=overwrite)
-    with examined(src, crs) as (dataset, found, stored):
+    name = source_name(src)
+    check_target(src, dst, overwrite=overwrite)
+    gdal.rasterio_module()
+    with local_copy(src) as path, examined(path, crs, name) as (dataset, found, stored):
+        size = os.stat(path).st_size
         losses = accept(found.losses, accepted, allow_no_crs=allow_no_crs, name=name)
         _refuse_countless_frames(found, writing.get("tile_size", 512))
         warned = (*found.warnings, *_left_out(losses))
@@ -185,7 +189,7 @@ def convert_telling(
             )
     return Conversion(
         src=name,
-        dst=target,
+        dst=source_name(dst),
         header=header,
         epsg=found.epsg,
         losses=losses,
@@ -193,19 +197,10 @@ def convert_telling(
         band_names=found.band_names,
         warnings=warned,
         notes=found.notes,
-        bytes_in=os.stat(source_path).st_size,
-        bytes_out=os.stat(target_path).st_size,
+        bytes_in=size,
+        bytes_out=header.file_size,
         seconds=time.monotonic() - start,
     )
-
-
-def _refuse_existing(source: bytes, target: bytes, name: str, *, overwrite: bool) -> None:
-    if not os.path.exists(target):
-        return
-    if os.path.exists(source) and os.path.samefile(source, target):
-        raise ValueError(f"{name}: the source and the target are the same file")
-    if not overwrite:
-        raise FileExistsError(f"{name}: exists already; overwrite=True replaces it")
 
 
 def _left_out(losses: tuple[Loss, ...]) -> tuple[str, ...]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,12 +20,14 @@ from rumi.atomic import TEMPORARY_SUFFIX
 from rumi.errors import CodecError
 from rumi.geotiff import gdal, produce
 from rumi.geotiff.nodata import nodata_value
+from rumi.geotiff.places import check_target
 from rumi.geotiff.produce import Settings
 from rumi.geotiff.targets import find_target
 from rumi.image import Image, open_image
-from rumi.source import is_path, local_path, source_name
+from rumi.source import is_remote, local_path, remote_source, source_name
 
 if TYPE_CHECKING:
+    from rumi.geotiff.places import Place
     from rumi.header import Header
     from rumi.source import SourceLike
 
@@ -64,7 +68,7 @@ class Export:
 
 def export(
     src: SourceLike,
-    dst: str | os.PathLike[str],
+    dst: Place,
     *,
     header: Header | bytes | None = None,
     driver: str = "COG",
@@ -82,9 +86,9 @@ def export(
 
     Parameters
     ----------
-    src : path or bytes-like
+    src : path, URL, RemoteSource or bytes-like
         The rumi file.
-    dst : path
+    dst : path, URL or RemoteSource
         Replaced whole, or left as it was where anything fails.
     header : Header or bytes-like, optional
         The rumi file's header.
@@ -129,20 +133,20 @@ def export(
     CodecError
         If the GeoTIFF does not hold what the rumi file holds.
     OSError
-        If a file cannot be read or written.
+        If a file cannot be read or written; SourceError where it is remote.
 
     Notes
     -----
     Memory does not grow with the image. A COG takes a temporary copy on disk,
-    beside `dst`. A PixelIsPoint file keeps the flag and the centres of its pixels.
+    beside `dst`; a remote one is made in the folder for temporary files. A
+    PixelIsPoint file keeps the flag and the centres of its pixels.
     """
     start = time.monotonic()
     image = open_image(src, header)
     settings = _settings(image, driver, compress, overviews, nodata, band_names, threads)
     target = find_target(image.header.encoding, widen=widen, name=image.name)
     name = source_name(dst)
-    path = os.fsdecode(os.path.realpath(local_path(dst)))
-    _refuse_existing(path, name, src, overwrite=overwrite)
+    check_target(src, dst, overwrite=overwrite)
     gdal.rasterio_module()
     windows = produce.cut(image)
     total = len(windows) * (2 if verify else 1)
@@ -151,21 +155,19 @@ def export(
         if progress is not None:
             progress(done, total)
 
-    with _folder_beside(path) as folder:
-        made = os.path.join(folder, "made.tif")
+    with _finished(dst, name) as made:
         produce.make(image, target, settings, windows, made, report)
         if verify:
             produce.verify(image, target, windows, made, report)
         if os.path.exists(made + ".aux.xml"):
             raise CodecError(f"{name}: GDAL put a part of it into a file beside it")
-        _sync(made, path)
-        os.replace(made, path)
+        size = os.stat(made).st_size
     return Export(
         image.name,
         name,
         target.dtype,
         target.widened,
-        os.stat(path).st_size,
+        size,
         time.monotonic() - start,
     )
 
@@ -208,19 +210,36 @@ def _plain_number(sample: Any) -> str:
     return str(int(number)) if whole else repr(float(number))
 
 
-def _refuse_existing(path: str, name: str, src: SourceLike, *, overwrite: bool) -> None:
-    if is_path(src) and os.path.exists(path) and os.path.samefile(local_path(src), path):
-        raise ValueError(f"{name}: the source and the target are the same file")
+def _refuse_other_kinds(path: str, name: str) -> None:
+    """Refuse a local target that is no file, or has old files beside it."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise ValueError(f"{name}: expected a regular file or none, found another kind")
-    if os.path.exists(path) and not overwrite:
-        raise FileExistsError(f"{name}: exists already; overwrite=True replaces it")
     for suffix in _SIDE_FILES:
         if os.path.exists(path + suffix):
             raise FileExistsError(
                 f"{name}{suffix}: GDAL would take this older file for a part of the new one; "
                 "remove it"
             )
+
+
+@contextmanager
+def _finished(dst: Place, name: str) -> Iterator[str]:
+    """Give a path for a file that becomes the target when the block ends."""
+    if is_remote(dst):
+        from rumi.remote.upload import upload
+
+        with tempfile.TemporaryDirectory(prefix="rumi-") as folder:
+            made = os.path.join(folder, "made.tif")
+            yield made
+            upload(remote_source(dst), Path(made))
+        return
+    path = os.fsdecode(os.path.realpath(local_path(dst)))
+    _refuse_other_kinds(path, name)
+    with _folder_beside(path) as folder:
+        made = os.path.join(folder, "made.tif")
+        yield made
+        _sync(made, path)
+        os.replace(made, path)
 
 
 @contextmanager

@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rumi.errors import UnsupportedError
 from rumi.geotiff import gdal, metadata, placement, samples
 from rumi.geotiff.losses import LOSS_NAMES
 from rumi.geotiff.tags import read_tags
-from rumi.source import local_path, source_name
+from rumi.source import is_remote, local_copy, source_name
 
 if TYPE_CHECKING:
     import numpy as np
 
     from rumi.georef import RasterType, Transform
     from rumi.geotiff.losses import Loss
+    from rumi.geotiff.places import Place
     from rumi.geotiff.samples import Samples
     from rumi.geotiff.tags import TiffTags
 
@@ -76,13 +77,13 @@ class Inspection:
     notes: tuple[str, ...]
 
 
-def inspect(src: str | os.PathLike[str], *, crs: Any = None) -> Inspection:
+def inspect(src: Place, *, crs: Any = None) -> Inspection:
     """Say what is in a GeoTIFF and what a rumi file cannot carry of it.
 
     Parameters
     ----------
-    src : path
-        A local GeoTIFF.
+    src : path, URL or RemoteSource
+        A GeoTIFF; a remote one is downloaded.
     crs : int, str or CRS object, optional
         EPSG code to take instead of the file's own CRS.
 
@@ -105,15 +106,21 @@ def inspect(src: str | os.PathLike[str], *, crs: Any = None) -> Inspection:
     -----
     Reads no pixels.
     """
-    with examined(src, crs) as (_, found, _):
-        return found
+    with local_copy(src) as path, examined(path, crs, source_name(src)) as (_, found, _):
+        return replace(found, files=(found.src,)) if is_remote(src) else found
 
 
 @contextmanager
-def examined(
-    src: str | os.PathLike[str], crs: Any = None
-) -> Iterator[tuple[Any, Inspection, Samples]]:
-    """Open a GeoTIFF and inspect it; errors as of `inspect`.
+def examined(path: str, crs: Any, name: str) -> Iterator[tuple[Any, Inspection, Samples]]:
+    """Open a local GeoTIFF and inspect it under a name; errors as of `inspect`.
+
+    Parameters
+    ----------
+    path : str
+    crs : int, str or CRS object, optional
+        As of `inspect`.
+    name : str
+        What errors and results call it.
 
     Yields
     ------
@@ -123,12 +130,11 @@ def examined(
     stored : Samples
         How its samples come through GDAL.
     """
-    path, name = local_path(src), source_name(src)
     stated = placement.stated_crs(crs)
     gdal.rasterio_module()
-    tags = read_tags(path, name)
+    tags = read_tags(os.fsencode(path), name)
     sample_format, bits = samples.stored_type(tags, name)
-    with gdal.opened(path, name) as (dataset, has_transform, remarks):
+    with gdal.opened(os.fsencode(path), name) as (dataset, has_transform, remarks):
         with gdal.settled(), gdal.translated(name, "GDAL cannot describe it"):
             _refuse_converted_colours(dataset, tags, name)
             kind = dataset.dtypes[0]

@@ -172,7 +172,7 @@ def verify(
     report: Callable[[int], None],
 ) -> None:
     """Read the GeoTIFF as the converter would and compare it with the rumi file."""
-    with examined(made) as (dataset, found, stored):
+    with examined(made, None, made) as (dataset, found, stored):
         place = (found.epsg, found.transform, found.raster_type)
         if place != (image.epsg, image.transform, image.raster_type):
             raise CodecError(

@@ -92,6 +92,31 @@ class OpenObject(RemoteFile):
         """ETag, or time of the last change, and size; None where unknown."""
         return self._seen.get("ETag", self._seen.get("date")), self._size
 
+    @property
+    def modified(self) -> float | None:
+        """When the object was last changed, in seconds since 1970; None where replies do not tell.
+
+        Asked for where there was no reply yet.
+        """
+        if self._size is None:
+            loop.run(self._measure(self.source.store.client()))
+        found: Any = self._seen.get("modified")
+        return None if found is None else float(getattr(found, "timestamp", lambda: found)())
+
+    def exists(self) -> bool:
+        """Ask whether there is such an object.
+
+        Raises
+        ------
+        SourceError
+            If the store does not say; StaleHeaderError where another one is expected.
+        """
+        try:
+            self.read(0, 1)
+        except FileNotFoundError:
+            return False
+        return True
+
     def check_size(self, header: BlobHeader) -> None:
         """Let no reply pass that tells another size than the header; nothing is asked for now.
 
@@ -251,6 +276,8 @@ class OpenObject(RemoteFile):
             raise self._replaced(f"ETag {pinned}", reply.etag or "an answer without one")
         if reply.size is not None:
             self._check_length(reply.size)
+        if reply.modified is not None:
+            self._seen.setdefault("modified", reply.modified)
         # Copies of an object may differ in their dates, so these count where no ETag does.
         state = ("ETag", reply.etag) if reply.etag is not None else ("date", reply.modified)
         for key, found in (("size", reply.size), state):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rumi.remote import urls
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rumi._core import BlobHeader
     from rumi.remote.clients import Client
 
-__all__ = ["ObjectStore", "Range", "RemoteFile", "RemoteSource", "from_url"]
+__all__ = ["ObjectStore", "Range", "RemoteFile", "RemoteSource", "from_url", "store_at"]
 
 # Stores made for plain URLs and for pickled sources, so that those of one store
 # share its connections.
@@ -299,7 +299,18 @@ def from_url(
     if not root.startswith(urls.HTTP_SCHEMES):
         ambient = sorted(item for item in os.environ.items() if item[0].startswith(_AMBIENT))
         key = (root, hash(tuple(ambient)))
-    return RemoteSource(_share(key, lambda: ObjectStore(root)), path, etag, size, sha256)
+    return RemoteSource(_share(key, lambda: store_at(root)), path, etag, size, sha256)
+
+
+def store_at(root: str, **options: Any) -> ObjectStore:
+    """Make the store of a root that `split_url` gave: it is not taken apart once more.
+
+    That would lose the last slash of an object's own URL, such as
+    ``https://host/get/?id=5``.
+    """
+    store = ObjectStore(root, **options)
+    store.prefix, store.settings = "", replace(store.settings, root=root)
+    return store
 
 
 def _restore(settings: Settings, prefix: str) -> ObjectStore:

@@ -17,7 +17,7 @@ from rumi.remote.settings import is_plain_http
 if TYPE_CHECKING:
     from rumi.remote.store import RemoteSource
 
-__all__ = ["check_writable", "uploaded_file"]
+__all__ = ["check_writable", "upload", "uploaded_file"]
 
 
 def check_writable(source: RemoteSource) -> None:
@@ -60,10 +60,20 @@ def uploaded_file(source: RemoteSource) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        client = source.store.client()
-        try:
-            loop.run(client.put(source.full_path, path))
-        except AttemptError as error:
-            failed = SourceError(f"{source.name}: not uploaded: {error}")
-            failed.__dict__["status"] = error.status
-            raise failed from error
+        upload(source, path)
+
+
+def upload(source: RemoteSource, path: Path) -> None:
+    """Upload a finished file; the object appears with its last byte, in the place of the old one.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be uploaded.
+    """
+    try:
+        loop.run(source.store.client().put(source.full_path, path))
+    except AttemptError as error:
+        failed = SourceError(f"{source.name}: not uploaded: {error}")
+        failed.__dict__["status"] = error.status
+        raise failed from error

@@ -10,6 +10,7 @@ from rumi.validation.blob_clauses import BLOB, MATCH, BlobAndFile
 from rumi.validation.facts import BlobFacts, FileFacts
 from rumi.validation.file_clauses import FILE
 from rumi.validation.frame_clauses import DECODED, FRAMES, FrameFacts
+from rumi.validation.remote import at_hand, buffered
 from rumi.validation.report import Clause, Finding, Report
 
 if TYPE_CHECKING:
@@ -38,8 +39,9 @@ def validate(
 
     Parameters
     ----------
-    source : path or bytes-like
-        The file.
+    source : path, URL, RemoteSource or bytes-like
+        The file. A remote one is downloaded, into the folder for temporary files,
+        where its frames are looked into.
     header : Header or bytes-like, optional
         Its blob. Any bytes will do: what is wrong with them is in the report.
     frames : {"none", "headers", "decode"}
@@ -63,13 +65,14 @@ def validate(
     """
     if frames not in ("none", "headers", "decode"):
         raise ValueError(f"frames is 'none', 'headers' or 'decode', found {frames!r}")
-    opened = open_source(source)
+    opened = buffered(open_source(source))
     file = FileFacts(opened)
     findings = FILE.run(file)
-    inside = FrameFacts(file, progress)
-    skipped = "frames were not asked for"
-    findings += FRAMES.skip(skipped) if frames == "none" else FRAMES.run(inside)
-    findings += DECODED.run(inside) if frames == "decode" else DECODED.skip(skipped)
+    with at_hand(file, wanted=frames != "none"):
+        inside = FrameFacts(file, progress)
+        skipped = "frames were not asked for"
+        findings += FRAMES.skip(skipped) if frames == "none" else FRAMES.run(inside)
+        findings += DECODED.run(inside) if frames == "decode" else DECODED.skip(skipped)
     if header is None:
         findings += BLOB.skip("no blob was given") + MATCH.skip("no blob was given")
     else:
