@@ -232,6 +232,32 @@ def test_several_files_into_a_prefix(s3, account, files):
     assert json.loads(done(*arguments, "--redo", "--json").stdout)["converted"] == 1
 
 
+def test_catalogs(s3, account, files, tmp_path):
+    pytest.importorskip("pyarrow", reason="catalogs need pyarrow")
+    for name in ("cat/a.rumi", "cat/deep/b.rumi"):
+        s3.put(BUCKET, name, (files / "a.rumi").read_bytes())
+    where = f"s3://{BUCKET}/cat"
+    for inputs, rows in (
+        ((f"{where}/",), 2),
+        ((f"{where}/*.rumi",), 1),
+        ((f"{where}/a.rumi", files / "a.rumi"), 2),
+    ):
+        made = done("catalog", "build", *inputs, tmp_path / "c.parquet", "--json", *account)
+        assert json.loads(made.stdout)["rows"] == rows
+    done("catalog", "build", f"{where}/", f"{where}/c.parquet", *account)
+    said = json.loads(done("catalog", "info", f"{where}/c.parquet", "--json", *account).stdout)
+    assert said["rows"] == 2
+    done("catalog", "verify", f"{where}/c.parquet", "--deep", *account)
+    done("catalog", "build", "--append", files / "a.rumi", f"{where}/c.parquet", *account)
+    s3.put(BUCKET, "cat/a.rumi", (files / "a.rumi").read_bytes()[:-1])
+    stale = run("catalog", "verify", f"{where}/c.parquet", *account)
+    assert stale.exit_code == 1
+    assert "a.rumi" in stale.stderr
+    assert "b.rumi" not in stale.stderr
+    line = refused(1, "catalog", "build", f"{where}/none/", tmp_path / "d.parquet", *account)
+    assert "no .rumi file" in line
+
+
 def test_an_existing_output_takes_overwrite(s3, account, files, tmp_path):
     for target, options in (
         (tmp_path / "a.rumi", ()),

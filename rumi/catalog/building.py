@@ -18,7 +18,8 @@ from rumi.catalog.describe import (
 )
 from rumi.catalog.schema import GIVEN, OWN, make_table
 from rumi.catalog.sources import Base, Found, Speller, expand, folder_of
-from rumi.catalog.table import target, write
+from rumi.catalog.table import write
+from rumi.output import output_file
 from rumi.remote import RemoteSource
 from rumi.source import source_name
 
@@ -88,7 +89,7 @@ def _refuse_derived(names: Mapping[str, Any]) -> None:
 
 def build(paths: Any, dst: SourceLike, options: Options) -> tuple[Base, list[Failure]]:
     """Write a catalog; return what its paths are relative to, and what failed."""
-    file = target(dst)
+    file = output_file(dst)
     folder = folder_of(dst)
     table, failures, found = _collect(paths, folder, options)
     with file as out:
@@ -102,7 +103,7 @@ def build(paths: Any, dst: SourceLike, options: Options) -> tuple[Base, list[Fai
 
 def append(table: Table, paths: Any, options: Options) -> list[Failure]:
     """Write a catalog anew, with more files; return what failed."""
-    file = target(table.source)
+    file = output_file(table.source)
     new, failures, _ = _collect(paths, folder_of(table.source), options)
     merged = _merge(table.read(None), new)
     with file as out:

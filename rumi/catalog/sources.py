@@ -6,7 +6,7 @@ import glob
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from rumi.source import is_path, is_remote, local_path
 if TYPE_CHECKING:
     from rumi.source import SourceLike
 
-__all__ = ["Base", "Found", "Speller", "expand", "folder_of"]
+__all__ = ["Base", "Found", "Speller", "expand", "folder_of", "of_url"]
 
 _SUFFIX = ".rumi"
 
@@ -79,7 +79,7 @@ def _expand(source: Any, given: int) -> Iterator[Found]:
     elif not is_path(source):
         raise TypeError(f"source {given}: expected a path, found {type(source).__name__}")
     elif is_remote(source):
-        members = _of_url(source)
+        members = of_url(source)
     else:
         members = _of_path(os.path.abspath(os.fsdecode(local_path(source))))
     empty = True
@@ -121,16 +121,20 @@ def _of_path(path: str) -> list[str]:
     return [path]
 
 
-def _of_url(url: str) -> list[Any]:
-    """Return the objects that a URL means: one, a pattern's, or those below a prefix."""
+def of_url(url: str, make: Callable[[str], ObjectStore] = ObjectStore) -> list[Any]:
+    """Return the objects that a URL means: one, a pattern's, or those below a prefix.
+
+    Where there may be several, they are listed in the store that `make` gives for
+    the store's URL.
+    """
     if glob.has_magic(url.partition("://")[2].partition("?")[0]):
         fixed = re.split(r"[*?[]", url, maxsplit=1)[0]
         base = fixed[: fixed.rindex("/") + 1]
         root, pattern = split_url(url)
-        return _of_store(ObjectStore(root), split_url(f"{base}x")[1][:-1], pattern)
+        return _of_store(make(root), split_url(f"{base}x")[1][:-1], pattern)
     if url.endswith("/"):
         root, prefix = split_url(url)
-        return _of_store(ObjectStore(root), prefix, None)
+        return _of_store(make(root), prefix, None)
     return [url]
 
 

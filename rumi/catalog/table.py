@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import numpy as np
 
-from rumi.atomic import atomic_file
 from rumi.catalog.schema import arrow, geo_metadata
 from rumi.errors import FormatError, StaleHeaderError
-from rumi.source import is_path, is_remote, local_path, open_source, remote_source, source_name
+from rumi.source import is_path, is_remote, local_path, open_source, source_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
     from rumi.source import SourceLike
 
-__all__ = ["Table", "target", "write"]
+__all__ = ["Table", "write"]
 
 # Rows of a row group: few, because whoever wants one row decodes all of them, and
 # many enough that a million rows do not make an index of megabytes.
@@ -32,17 +30,6 @@ _UNIQUE = ("path", "header", "mtime", "etag", "sha256", "geometry", "bbox", "tra
 
 # Of these, the least and the largest of a row group tell nothing, and may be long.
 _NO_STATISTICS = ("path", "header", "etag", "sha256", "geometry", "transform", "band_names")
-
-
-def target(path: SourceLike) -> AbstractContextManager[BinaryIO]:
-    """Return what gives the file to write to; a path that cannot be is refused now."""
-    if not is_remote(path):
-        return atomic_file(local_path(path))
-    from rumi.remote import upload
-
-    source = remote_source(path)
-    upload.check_writable(source)
-    return upload.uploaded_file(source)
 
 
 def write(table: Any, file: BinaryIO) -> None:

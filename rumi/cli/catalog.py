@@ -8,8 +8,11 @@ import click
 import numpy as np
 
 from rumi.cli.console import print_json, print_sections, progress, quantity
-from rumi.cli.parameters import json_option, quiet_option
+from rumi.cli.parameters import json_option, located, quiet_option, store_options, suffix_of
 from rumi.cli.program import EXIT_FAILURE, Command, complain
+from rumi.cli.stores import store_for
+from rumi.remote.store import store_at
+from rumi.source import is_remote, source_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,6 +56,7 @@ def _workers_option(command: Any) -> Any:
 @click.option("--append", is_flag=True, help="Add to OUT, replacing rows of the same files.")
 @click.option("--sha256", is_flag=True, help="Read every file whole and record its SHA-256.")
 @_workers_option
+@store_options
 @json_option
 @quiet_option
 def build(
@@ -74,20 +78,23 @@ def build(
     from rumi.catalog import Catalog
 
     # What a forgotten output would be, a rumi file, must not be replaced.
-    if not output.lower().endswith(_SUFFIXES):
-        raise click.UsageError(f"expected an output that ends in .parquet, found {output!r}")
-    with progress(output, quiet=quiet or as_json) as show:
+    name = source_name(output)
+    if suffix_of(output) not in _SUFFIXES:
+        raise click.UsageError(f"expected an output that ends in .parquet, found {name!r}")
+    sources = [member for place in inputs for member in _members(place)]
+    target = located(output, writing=True)
+    with progress(name, quiet=quiet or as_json) as show:
         options: dict[str, Any] = {"sha256": sha256, "workers": workers, "progress": show}
         if append:
-            made = Catalog.open(output).append(inputs, **options)
+            made = Catalog.open(target).append(sources, **options)
         else:
-            made = Catalog.build(inputs, output, **options)
+            made = Catalog.build(sources, target, **options)
     if as_json:
-        found = {"catalog": output, "rows": len(made), "failures": _as_dicts(made.failures)}
+        found = {"catalog": name, "rows": len(made), "failures": _as_dicts(made.failures)}
         print_json(found)
     else:
         if not quiet:
-            click.echo(f"{output}: {len(made):,} rows, {len(made.failures):,} failures")
+            click.echo(f"{name}: {len(made):,} rows, {len(made.failures):,} failures")
         _complain(made.failures)
     _exit_if(made.failures)
 
@@ -102,6 +109,7 @@ def build(
     type=float,
     help="Footprints that meet this box, in degrees.",
 )
+@store_options
 @json_option
 def info(file: str, where: str | None, bbox: tuple[float, ...] | None, as_json: bool) -> None:
     """Show what CATALOG holds, or the part of it that conditions select.
@@ -111,14 +119,14 @@ def info(file: str, where: str | None, bbox: tuple[float, ...] | None, as_json: 
     """
     from rumi.catalog import Catalog
 
-    opened = Catalog.open(file)
+    opened = Catalog.open(located(file))
     if where is not None or bbox:
         opened = opened.filter(bbox=bbox or None, where=where)
     found = _describe(opened)
     if as_json:
         print_json(found)
     else:
-        print_sections(file, _sections(found))
+        print_sections(source_name(file), _sections(found))
     for path in found["invalid"]:
         complain(f"{path}: the header blob breaks the specification")
     _exit_if(found["invalid"])
@@ -128,17 +136,20 @@ def info(file: str, where: str | None, bbox: tuple[float, ...] | None, as_json: 
 @click.argument("file", metavar="CATALOG")
 @click.option("--deep", is_flag=True, help="Read every index, and compare recorded SHA-256.")
 @_workers_option
+@store_options
 @json_option
 @quiet_option
 def verify(file: str, deep: bool, workers: int, as_json: bool, quiet: bool) -> None:
     """Name the rows of CATALOG that are not true of their files any more.
 
     Local files of the recorded size and time are trusted, unless --deep. The
-    status is 1 if there is a stale row.
+    status is 1 if there is a stale row. Files in another store than CATALOG are
+    reached with the settings of the environment.
     """
     from rumi.catalog import Catalog
 
-    opened = Catalog.open(file)
+    opened = Catalog.open(located(file))
+    file = source_name(file)
     with progress(file, quiet=quiet or as_json) as show:
         stale = opened.verify(deep=deep, workers=workers, progress=show)
     if as_json:
@@ -148,6 +159,24 @@ def verify(file: str, deep: bool, workers: int, as_json: bool, quiet: bool) -> N
             click.echo(f"{file}: {len(opened):,} rows, {len(stale):,} stale")
         _complain(stale)
     _exit_if(stale)
+
+
+def _members(place: str) -> list[Any]:
+    """Return what an input means: itself, or the objects below a URL as the options describe it.
+
+    Raises
+    ------
+    FileNotFoundError
+        If nothing is below it.
+    """
+    if not is_remote(place):
+        return [place]
+    from rumi.catalog.sources import of_url
+
+    found = of_url(place, lambda root: store_for(store_at(root)))
+    if not found:
+        raise FileNotFoundError(f"{source_name(place)}: no .rumi file found")
+    return [located(place) if member == place else member for member in found]
 
 
 def _exit_if(found: Sequence[Any]) -> None:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from rumi.errors import UnsupportedError
-from rumi.remote import RemoteSource, from_url
+from rumi.remote import ObjectStore, RemoteSource, from_url
 from rumi.remote.store import store_at
 from rumi.source import is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["check_use", "located", "store_options"]
+__all__ = ["check_use", "located", "store_for", "store_options"]
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -60,9 +60,14 @@ def located(place: str, *, writing: bool = False) -> str | RemoteSource:
     """
     if not is_remote(place):
         return place
-    meta = click.get_current_context().meta
     found = from_url(place)
-    root = found.store.settings.root or ""
+    return RemoteSource(store_for(found.store, writing=writing), found.path)
+
+
+def store_for(plain: ObjectStore, *, writing: bool = False) -> ObjectStore:
+    """Return a store as the options of the line describe it; errors as of `located`."""
+    meta = click.get_current_context().meta
+    root = plain.settings.root or ""
     options = dict(meta.get(_OPTIONS, {}))
     if writing:
         options.pop("anonymous", None)
@@ -70,7 +75,7 @@ def located(place: str, *, writing: bool = False) -> str | RemoteSource:
         # They are about the other URL of the line, if there is one.
         options = {name: options[name] for name in options if name in (*_NUMBERS, "headers")}
     if not options:
-        return found
+        return plain
     made = meta.setdefault(_STORES, {})
     key = (root, writing)
     if key not in made:
@@ -80,7 +85,8 @@ def located(place: str, *, writing: bool = False) -> str | RemoteSource:
             if isinstance(error, UnsupportedError):
                 raise
             raise click.UsageError(f"the options of the store: {error}") from error
-    return RemoteSource(made[key], found.path)
+    store: ObjectStore = made[key]
+    return store
 
 
 def check_use(ctx: click.Context) -> None:
