@@ -45,5 +45,7 @@ setup(
         compiler_directives=DIRECTIVES,
         build_dir="build/cython",
         force=DEBUG,
-    )
+    ),
+    # Installing from the sources waits for the compiler more than for anything else.
+    options={"build_ext": {"parallel": os.cpu_count()}},
 )
