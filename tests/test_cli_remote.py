@@ -307,6 +307,7 @@ def test_places_that_are_refused(files, server, tmp_path):
         ("go with a URL", 2, ("info", files / "a.rumi", "--anonymous")),
         ("NAME=VALUE", 2, ("info", "s3://b/a", "--store-option", "retries")),
         ("number", 2, ("info", "s3://b/a", "--store-option", "retries=many")),
+        ("--anonymous", 2, ("info", "s3://b/a", "--store-option", "anonymous=false")),
         ("colour", 2, ("info", "s3://b/a", "--store-option", "colour=red")),
         ("anonymous", 2, ("info", "s3://b/a", "--anonymous", "--store-option", "token=x")),
     ):

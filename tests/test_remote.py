@@ -515,7 +515,23 @@ def test_urls_that_lead_nowhere():
             rumi.index(url)
 
 
+def test_a_url_that_is_whole_keeps_its_last_slash(server):
+    for path in ("/get/", "/a//b"):
+        server.put(path, FILE)
+        assert oracle.same_bits(rumi.read(f"{server.url}{path}?id=5", BLOB), VALUES)
+        assert server.log[-1].path == f"{path}?id=5"
+
+
 def test_secrets_are_not_shown(server):
+    for text in (
+        repr(ObjectStore("s3://bucket", secret_access_key="SECRET", access_key_id="x").settings),
+        repr(ObjectStore("https://host?SECRET", headers={"Authorization": "SECRET"}).settings),
+        shown("ftp://me:SECRET@host/a.rumi"),
+    ):
+        assert "SECRET" not in text
+    with pytest.raises(rumi.UnsupportedError, match="ftp://me@host/a.rumi") as refused:
+        rumi.read("ftp://me:SECRET@host/a.rumi")
+    assert "SECRET" not in str(refused.value)
     url = f"{server.url}/d/a.rumi?X-Amz-Signature=SECRET"
     server.put("/d/a.rumi", FILE)
     assert oracle.same_bits(rumi.read(url, BLOB), VALUES)
@@ -582,6 +598,10 @@ def test_settings_that_cannot_be():
     ):
         with pytest.raises(ValueError):
             ObjectStore("s3://bucket", **settings)
+    for where in ("https://host", "HTTP://host/a", "memory://", "file:///data"):
+        for settings in ({"endpoint": "http://other"}, {"region": "eu-central-1"}):
+            with pytest.raises(ValueError, match="no store that has one"):
+                ObjectStore(where, **settings)
     with pytest.raises(ValueError, match="URL"):
         ObjectStore("/data")
     for where in (5, None, b"s3://bucket", object()):

@@ -133,7 +133,7 @@ def test_anonymous_beats_ambient_credentials_and_asks_nobody(s3, monkeypatch):
 
 def test_no_credentials_at_all(monkeypatch):
     monkeypatch.setenv("AWS_METADATA_ENDPOINT", f"http://127.0.0.1:{servers.free_port()}")
-    with pytest.raises(rumi.SourceError, match=r"no credentials.*anonymous=True$"):
+    with pytest.raises(rumi.SourceError, match=r"no credentials.*anonymous=True \(--anonymous\)$"):
         rumi.read(f"s3://{BUCKET}/a.rumi", BLOB)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import time
 
 import oracle
 import pytest
@@ -151,6 +152,22 @@ def test_an_upload_that_fails_for_a_while():
             rumi.write(store.source("a.rumi"), VALUES, **OPTIONS)
         assert caught.value.status == 503
         assert len(server.log) == 3
+
+
+def test_an_upload_may_take_longer_than_an_answer(store):
+    def slow(exchange):
+        time.sleep(0.5)
+        return servers.accept(exchange)
+
+    with servers.RangeServer() as server:
+        store = ObjectStore("s3://bucket", endpoint=server.url, timeout=0.2, retries=0, **KEYS)
+        server.always["/bucket/a.rumi"] = slow
+        rumi.write(store.source("a.rumi"), VALUES, **OPTIONS)
+        server.always["/bucket/a.rumi"] = servers.stall
+        start = time.perf_counter()
+        with pytest.raises(rumi.SourceError, match="not uploaded: timed out"):
+            rumi.write(store.source("a.rumi"), VALUES, **OPTIONS)
+        assert time.perf_counter() - start < 10
 
 
 def test_other_places(tmp_path_factory):

@@ -33,6 +33,15 @@ _NUMBERS: dict[str, type[int] | type[float]] = {
 }
 _HEADER = "header."
 
+# Those that are said otherwise.
+_OTHERWISE = {
+    "anonymous": "--anonymous",
+    "endpoint": "--endpoint",
+    "region": "--region",
+    "headers": "header.NAME=VALUE",
+    "where": "the URL",
+}
+
 # Schemes of stores that have endpoints and credentials.
 _PLAIN = ("http://", "https://", "memory://")
 
@@ -125,6 +134,8 @@ def _add(options: dict[str, Any], text: str) -> None:
         options.setdefault("headers", {})[name[len(_HEADER) :]] = value
         return
     name = name.lower()
+    if name in _OTHERWISE:
+        raise click.BadParameter(f"{name}: there is {_OTHERWISE[name]} for it")
     try:
         options[name] = _NUMBERS.get(name, str)(value)
     except ValueError as error:

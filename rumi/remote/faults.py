@@ -91,7 +91,7 @@ def attempt_error(error: Exception) -> AttemptError:
         busy = status in _TRANSIENT or (kind is not None and kind[1] != "Connect")
         return AttemptError(
             "no credentials were given, none are in the environment, and no metadata service has "
-            "any; a public object is read with anonymous=True",
+            "any; a public object is read with anonymous=True (--anonymous)",
             transient=busy,
         )
     if status is None and kind is not None:

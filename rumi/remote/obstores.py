@@ -25,6 +25,10 @@ __all__ = ["ObstoreClient"]
 # whatever its size, must not run out before.
 _NO_TIMEOUT = timedelta(days=1)
 
+# Parts of an upload share the line, a dozen of 5 MiB at a time, and each must be through
+# before obstore's clock runs out: times `timeout`, so that 2 Mbit/s are enough.
+_UPLOAD_PATIENCE = 10
+
 _GOOGLE = "https://storage.googleapis.com"
 
 
@@ -40,7 +44,8 @@ class ObstoreClient(Slots):
             return
         self._store = _make_store(settings, 0, _NO_TIMEOUT)
         # Uploads are tried again part by part, which only obstore can do.
-        self._uploads = _make_store(settings, settings.retries, timedelta(seconds=settings.timeout))
+        patience = timedelta(seconds=_UPLOAD_PATIENCE * settings.timeout)
+        self._uploads = _make_store(settings, settings.retries, patience)
 
     async def get(self, path: str, start: int, stop: int, etag: str | None) -> Reply:
         """Fetch bytes start..stop, once; raises `AttemptError`."""

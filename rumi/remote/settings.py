@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
@@ -38,13 +38,14 @@ LARGEST = 8 << 20
 class Settings:
     """All that a client is made from; see `ObjectStore`. Small when pickled."""
 
-    root: str | None
-    given: Any
+    # Any of these may hold a secret, and does not show.
+    root: str | None = field(repr=False)
+    given: Any = field(repr=False)
     anonymous: bool
     endpoint: str | None
     region: str | None
-    headers: tuple[tuple[str, str], ...]
-    config: tuple[tuple[str, Any], ...]
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
+    config: tuple[tuple[str, Any], ...] = field(repr=False)
     timeout: float
     connect_timeout: float
     max_connections: int | None

@@ -51,7 +51,8 @@ class ObjectStore:
     headers : mapping of str to str, optional
         Sent with every request.
     timeout : float
-        Seconds that an answer, or the next MiB of it, may take.
+        Seconds that an answer, or the next MiB of it, may take; a part of an upload
+        may take ten times as long.
     connect_timeout : float
         Seconds that a connection may take.
     max_connections : int, optional
@@ -117,6 +118,10 @@ class ObjectStore:
             retries = 0 if given is not None else RETRIES
         if retries < 0 or gap < 0 or largest < 1 or not timeout > 0 or not connect_timeout > 0:
             raise ValueError("retries and gap are at least 0; largest and timeouts more than 0")
+        if root is not None and root.startswith((*urls.HTTP_SCHEMES, urls.MEMORY, urls.FILE)):
+            named = ", ".join(name for name in ("endpoint", "region") if access[name])
+            if named:
+                raise ValueError(f"{named}: {urls.shown(root)} is no store that has one")
         secrets = [name for name in config if any(word in name for word in _SECRETS)]
         if anonymous and secrets:
             raise ValueError(f"anonymous access does not go with {', '.join(secrets)}")

@@ -48,7 +48,7 @@ def split_url(url: str) -> tuple[str, str]:
         return f"{MEMORY}://", rest.lstrip("/")
     if scheme not in _BUCKET_SCHEMES:
         raise UnsupportedError(
-            f"{url}: no store is known for {scheme}:// URLs; pass an fsspec file system: "
+            f"{shown(url)}: no store is known for {scheme}:// URLs; pass an fsspec file system: "
             "rumi.remote.ObjectStore(file_system).source(path)"
         )
     bucket, _, name = rest.partition("/")
@@ -88,9 +88,9 @@ def object_url(root: str, path: str) -> str:
 def shown(url: str) -> str:
     """Return a URL without password and query, either of which may be a secret."""
     scheme, _, rest = url.partition("://")
-    if scheme.lower() not in HTTP_SCHEMES:
-        return url
-    rest, mark, _ = rest.partition("?")
+    mark = ""
+    if scheme.lower() in HTTP_SCHEMES:
+        rest, mark, _ = rest.partition("?")
     host, slash, path = rest.partition("/")
     user, at, host = host.rpartition("@")
     user = user.partition(":")[0] + at
