@@ -21,14 +21,22 @@ if TYPE_CHECKING:
     from rumi.image import Image
     from rumi.source import SourceLike
 
-__all__ = ["chip_figure", "draw_frames", "picture", "save_png", "stretch", "stretch_limits"]
+__all__ = [
+    "PERCENTILES",
+    "chip_figure",
+    "draw_frames",
+    "picture",
+    "save_png",
+    "stretch",
+    "stretch_limits",
+]
 
 # Row, column, height and width in pixels of the image.
 Window: TypeAlias = tuple[int, int, int, int]
 Limits: TypeAlias = list[tuple[float, float]]
 
 # Percentiles that become black and white: the tails are clouds, roofs and shadows.
-_PERCENTILES = (2.0, 98.0)
+PERCENTILES = (2.0, 98.0)
 
 _BACKGROUND = (17, 21, 28)
 _TEXT = (226, 232, 240)
@@ -42,20 +50,32 @@ _FONT_SIZE = 14
 _SMALL_FONT_SIZE = 11
 
 
-def stretch_limits(samples: NDArray[Any]) -> Limits:
+def stretch_limits(
+    samples: NDArray[Any],
+    percentiles: tuple[float, float] = PERCENTILES,
+    nodata: float | None = None,
+) -> Limits:
     """Return the values of each band that become black and white.
 
     Parameters
     ----------
     samples : ndarray, shape (B, H, W)
         Of any sample type; of complex samples the magnitude counts.
+    percentiles : (float, float)
+        Of the finite samples, by band.
+    nodata : float, optional
+        Samples of this value do not count.
     """
     limits = []
-    for band in _real(samples):
-        finite = band[np.isfinite(band)]
-        low, high = np.percentile(finite, _PERCENTILES) if finite.size else (0.0, 1.0)
+    for band in samples:
+        values = _real(band)
+        counts = np.isfinite(values)
+        if nodata is not None:
+            counts &= ~_equal(band, values, nodata)
+        counted = values[counts]
+        low, high = np.percentile(counted, percentiles) if counted.size else (0.0, 1.0)
         if low == high:
-            low, high = float(finite.min()), float(finite.max())
+            low, high = counted.min(), counted.max()
         limits.append((float(low), float(high)))
     return limits
 
@@ -128,7 +148,7 @@ def picture(
 
 
 def draw_frames(
-    image: Any, header: Header, window: Window, *, scale: int = 1, labels: bool = True
+    image: Any, header: Header, window: Window, *, scale: float = 1, labels: bool = True
 ) -> None:
     """Draw the borders of the frames over a picture of a window.
 
@@ -140,7 +160,7 @@ def draw_frames(
         Knows the grid and the compressed sizes.
     window : (row, column, height, width)
         What the picture shows.
-    scale : int
+    scale : float
         Side of a pixel in the picture.
     labels : bool
         Name grid row, grid column and compressed size where there is room.
@@ -231,9 +251,16 @@ def _real(samples: NDArray[Any]) -> NDArray[np.float64]:
     return samples.astype(np.float64)
 
 
+def _equal(band: NDArray[Any], values: NDArray[np.float64], value: float) -> NDArray[np.bool_]:
+    """Say which samples have a value; integers are compared as such, not as doubles."""
+    if band.dtype.kind in "iu" and value == value // 1:
+        return np.asarray(band == int(value))
+    return np.asarray(values == value)
+
+
 def _cells(
-    header: Header, window: Window, scale: int
-) -> Iterator[tuple[int, int, tuple[int, int, int, int]]]:
+    header: Header, window: Window, scale: float
+) -> Iterator[tuple[int, int, tuple[float, float, float, float]]]:
     """Yield grid row, grid column and rectangle in the picture of every cell in a window."""
     top, left, height, width = window
     tile_height, tile_width = header.tile_shape
@@ -257,7 +284,9 @@ def _bytes(count: int) -> str:
     return f"{count} B" if count < 1000 else f"{count / 1000:.1f} kB"
 
 
-def _label(draw: Any, font: Any, lines: Sequence[str], box: tuple[int, int, int, int]) -> None:
+def _label(
+    draw: Any, font: Any, lines: Sequence[str], box: tuple[float, float, float, float]
+) -> None:
     """Write lines into the upper left corner of a box, where they fit."""
     left, top, right, bottom = box
     text = "\n".join(lines)
@@ -268,7 +297,7 @@ def _label(draw: Any, font: Any, lines: Sequence[str], box: tuple[int, int, int,
     draw.multiline_text((left + 6, top + 4), text, font=font, spacing=2, fill=(255, 255, 255, 235))
 
 
-def _frame(pillow: Any, image: Any, box: tuple[int, int, int, int]) -> None:
+def _frame(pillow: Any, image: Any, box: tuple[float, float, float, float]) -> None:
     """Draw the border of a chip."""
     draw = pillow.ImageDraw.Draw(image, "RGBA")
     draw.rectangle(box, outline=_HALO, width=4)

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_BYTES",
     "MAX_SIZE",
-    "PERCENTILES",
     "SIZE",
     "Reduction",
     "choose_bands",
@@ -43,8 +42,6 @@ __all__ = [
 # Longer side of a picture in pixels, by default and at most.
 SIZE = 768
 MAX_SIZE = 4096
-
-PERCENTILES = (2.0, 98.0)
 
 # Decoded samples of all frames that one picture may cost: three bands of a whole
 # scene of Landsat or Sentinel-2, about a second.
@@ -96,7 +93,7 @@ def preview(
     *,
     bands: int | Sequence[int] | None = None,
     size: int = SIZE,
-    percentiles: tuple[float, float] = PERCENTILES,
+    percentiles: tuple[float, float] = pictures.PERCENTILES,
     nodata: float | None = None,
     grid: bool = False,
     max_bytes: int = MAX_BYTES,
@@ -149,7 +146,7 @@ def preview(
     if grid:
         _check_cells(image.header, scale)
     samples = read_crossings(image, chosen, reduced.rows, reduced.cols, threads=threads)
-    limits = _limits(samples, (low, high), nodata)
+    limits = pictures.stretch_limits(samples, (low, high), nodata)
     pixels = _spread(pictures.stretch(samples, limits), reduced.row_places, reduced.col_places)
     picture = pillow.fromarray(pixels).convert("RGB")
     if picture.size != (width, height):
@@ -161,7 +158,7 @@ def preview(
             picture,
             image.header,
             (0, 0, *image.shape[1:]),
-            scale=scale,  # type: ignore[arg-type]
+            scale=scale,
             labels=side >= _SMALLEST_LABELLED_CELL,
         )
     return picture
@@ -285,25 +282,6 @@ def _check_cells(header: Header, scale: float) -> None:
             f"grid: a frame would be {cell:.2g} pixels wide, expected {_SMALLEST_CELL:g} or more: "
             "draw a larger picture, or none of the frames"
         )
-
-
-def _limits(
-    samples: NDArray[Any], percentiles: tuple[float, float], nodata: float | None
-) -> list[tuple[float, float]]:
-    """Return the values of each band that become black and white."""
-    limits = []
-    for band in samples:
-        # Complex samples are drawn as their magnitudes.
-        if band.dtype.names is not None:
-            values = np.hypot(*(band[name].astype(np.float64) for name in ("real", "imag")))
-        else:
-            values = np.abs(band) if band.dtype.kind == "c" else band.astype(np.float64)
-        counted = values[np.isfinite(values) & (True if nodata is None else values != nodata)]
-        low, high = np.percentile(counted, percentiles) if counted.size else (0.0, 1.0)
-        if low == high and counted.size:
-            low, high = counted.min(), counted.max()
-        limits.append((float(low), float(high)))
-    return limits
 
 
 def _pillow() -> Any:

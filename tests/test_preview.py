@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import rumi
-from rumi import orthogonal
+from rumi import orthogonal, pictures
 from rumi.cli.preview import preview as command
 from rumi.cli.program import Program
 from rumi.preview import choose_bands, preview, reduction
@@ -162,6 +162,10 @@ def test_nodata_does_not_count(tmp_path):
     assert len(np.unique(np.asarray(preview(image)))) < 4
     assert len(np.unique(np.asarray(preview(image, nodata=65_535)))) > 20
     assert preview(write(tmp_path / "b.rumi", values * 0), nodata=0).size == (50, 50)
+    # Two integers that are the same double.
+    large = np.array([[[2**60, 2**60 + 1, 5, 9]]])
+    assert pictures.stretch_limits(large, (0, 100), 2**60) == [(5.0, 2.0**60)]
+    assert pictures.stretch_limits(large.astype(np.uint8), (0, 100), -9999) == [(0.0, 9.0)]
 
 
 def test_frames_are_drawn_over_it(tmp_path):

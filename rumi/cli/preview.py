@@ -18,7 +18,8 @@ from rumi.cli.parameters import (
     threads_option,
 )
 from rumi.cli.program import Command
-from rumi.preview import MAX_SIZE, PERCENTILES, SIZE, choose_bands, reduction
+from rumi.pictures import PERCENTILES
+from rumi.preview import MAX_SIZE, SIZE, choose_bands, reduction
 from rumi.preview import preview as draw
 from rumi.source import source_name
 
