@@ -11,6 +11,11 @@ def chip_of(catalog):
     return catalog.read([5, 1], [(1, 2, 8, 8), (3, 4, 8, 8)])
 
 
+def read_rows(catalog, rows, windows):
+    """Read a batch."""
+    return catalog.read(rows, windows)
+
+
 def describe_or_die(sources):
     """Stand for a worker that the system kills over one file."""
     if any("3" in Path(source).name for source in sources):

@@ -2,8 +2,11 @@
 
 import contextlib
 import gc
+import importlib.util
 import os
 import pickle
+import subprocess
+import sys
 import weakref
 
 import numpy as np
@@ -282,6 +285,24 @@ def test_as_a_tensor(image):
     assert image.__dlpack_device__() == (1, 0)
     found = np.from_dlpack(image)
     assert oracle.same_bits(found, VALUES)
+
+
+def test_as_an_array_of_jax(path):
+    """In a process of its own: jax starts threads, and complains of every fork thereafter."""
+    if importlib.util.find_spec("jax") is None:
+        pytest.skip("jax is not installed, so it takes nothing by DLPack: pip install jax")
+    code = (
+        "import sys, jax, numpy, rumi\n"
+        "image = rumi.open(sys.argv[1])\n"
+        "for part in (image, image.read(bands=1, window=(3, 4, 5, 6))):\n"
+        "    found = jax.dlpack.from_dlpack(part)\n"
+        "    assert numpy.array_equal(numpy.asarray(found), numpy.asarray(part))\n"
+        "print(found.dtype, found.shape)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, path], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split(maxsplit=1) == ["uint16", "(1, 5, 6)\n"]
 
 
 def test_read_is_read(path):

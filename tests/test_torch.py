@@ -3,11 +3,13 @@
 import pickle
 import subprocess
 import sys
+import threading
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+import servers
 
 import rumi
 
@@ -297,6 +299,61 @@ def test_workers_share_a_stream(catalog, method, workers):
     grid = everything([list(stream)])
     loader = DataLoader(stream, batch_size=9, num_workers=workers, multiprocessing_context=method)
     assert everything(loader) == grid
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_workers_of_a_parent_that_reads(catalog, method):
+    """C28: it has read with four threads before, and goes on reading in another one."""
+    dataset = ChipDataset(catalog, 16, threads=4)
+    chips = sorted(chip.numpy().tobytes() for chip in dataset.__getitems__(range(len(dataset))))
+    ended = threading.Event()
+
+    def go_on():
+        while not ended.wait(0.002):
+            dataset.__getitems__(range(32))
+
+    reader = threading.Thread(target=go_on)
+    reader.start()
+    try:
+        loader = DataLoader(
+            dataset, batch_size=9, num_workers=2, multiprocessing_context=method, timeout=60
+        )
+        assert everything(loader) == chips
+    finally:
+        ended.set()
+        reader.join()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_workers_read_from_a_server(catalog, folder, tmp_path, method):
+    """Of each file its frames, and nothing that tells of them."""
+    pytest.importorskip("obstore", reason="obstore is not installed, so no server is asked")
+    chips = ChipDataset(catalog, 16)
+    with servers.RangeServer() as server:
+        urls = [
+            server.put(f"/{number}.rumi", (folder / "images" / f"{number}.rumi").read_bytes())
+            for number in range(8)
+        ]
+        remote = Catalog.build(urls, tmp_path / "c.parquet")
+        dataset = ChipDataset(remote, 16)
+        assert torch.equal(dataset[0], chips[0])
+        server.log.clear()
+        loader = DataLoader(
+            dataset, batch_size=9, num_workers=2, multiprocessing_context=method, timeout=60
+        )
+        assert everything(loader) == everything([list(chips)])
+        assert {request.method for request in server.log} == {"GET"}
+        first = min(header.base_frame_offset for header in remote.headers)
+        assert min(start for start, _ in server.ranges()) >= first
+
+
+def test_tensors_of_images_and_tensors_to_read_into(catalog):
+    image = catalog.image(3)
+    assert torch.equal(torch.from_dlpack(image), torch.from_numpy(pixels(3)))
+    assert torch.equal(torch.as_tensor(np.asarray(image)), torch.from_numpy(pixels(3)))
+    out = torch.zeros((33, 90, 2), dtype=torch.uint16)
+    image.read(out=out.permute(2, 0, 1))
+    np.testing.assert_array_equal(out.numpy().transpose(2, 0, 1), pixels(3))
 
 
 def test_pinned_memory(catalog):
