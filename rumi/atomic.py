@@ -34,6 +34,12 @@ def atomic_file(path: bytes) -> Iterator[BinaryIO]:
         If `path` exists and is no regular file.
     OSError
         If writing or renaming fails.
+
+    Notes
+    -----
+    After a power cut there is the old file or the new one, whole. Which of them
+    is up to the file system: waiting for the folder too would take as long again
+    as writing a small file does.
     """
     target = os.path.realpath(path)
     if os.path.exists(target) and not os.path.isfile(target):
@@ -58,19 +64,3 @@ def atomic_file(path: bytes) -> Iterator[BinaryIO]:
     except BaseException:
         os.unlink(temporary)
         raise
-    _sync_folder(folder)
-
-
-def _sync_folder(folder: bytes) -> None:
-    """Make a rename survive a power cut, where the file system can."""
-    try:
-        descriptor = os.open(folder or b".", os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        # The file is in place; some file systems cannot flush a folder.
-        return
-    finally:
-        os.close(descriptor)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,8 +57,6 @@ def uploaded_file(source: RemoteSource) -> Iterator[BinaryIO]:
         path = Path(folder, "upload.rumi")
         with path.open("w+b") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
         upload(source, path)
 
 

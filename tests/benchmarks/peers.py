@@ -12,17 +12,38 @@ import os
 import subprocess
 import sys
 import venv
+from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 
-# name: (worker script, what pip installs; nothing means this interpreter)
+
+@dataclass(frozen=True)
+class Recipe:
+    """A worker's script, and what pip installs for it; nothing means this interpreter."""
+
+    script: str
+    packages: tuple[str, ...] = ()
+
+    @property
+    def says(self) -> str:
+        """The pinned packages, in words."""
+        return ", ".join(package.replace("==", " ") for package in self.packages)
+
+
 PEERS = {
-    "rumi": ("rumi_worker.py", ()),
-    "rumi-eo": ("rumi_eo_worker.py", ("rumi-eo[write]==0.16.0", "ml_dtypes")),
-    "rasterio": ("rasterio_worker.py", ()),
-    "async-geotiff": (
+    "rumi": Recipe("rumi_worker.py"),
+    # A second one, for two processes at the same time.
+    "rumi again": Recipe("rumi_worker.py"),
+    "rumi-eo": Recipe("rumi_eo_worker.py", ("rumi-eo[write]==0.16.0", "ml_dtypes")),
+    "rumi-eo new": Recipe("rumi_eo_new_worker.py", ("rumi-eo==0.26.1", "ml_dtypes")),
+    "rasterio": Recipe("rasterio_worker.py"),
+    "zarr": Recipe("zarr_worker.py", ("zarr==3.1.6", "numcodecs")),
+    "tifffile": Recipe(
+        "tifffile_worker.py", ("tifffile==2026.3.3", "imagecodecs==2026.3.6", "zarr==3.1.6")
+    ),
+    "async-geotiff": Recipe(
         "async_geotiff_worker.py",
         ("async-geotiff==0.5.1", "async-tiff==0.7.2", "obstore==0.12.1"),
     ),
@@ -33,7 +54,7 @@ class Peer:
     """One worker process."""
 
     def __init__(self, name: str, environments: Path) -> None:
-        script, packages = PEERS[name]
+        script, packages = PEERS[name].script, PEERS[name].packages
         self.name = name
         environment = dict(os.environ)
         if packages:
@@ -58,8 +79,16 @@ class Peer:
         RuntimeError
             If it failed, with its own words.
         """
+        self.start(op, **arguments)
+        return self.finish()
+
+    def start(self, op: str, **arguments: object) -> None:
+        """Ask, without waiting for the answer."""
         self._process.stdin.write(json.dumps({"op": op, **arguments}) + "\n")
         self._process.stdin.flush()
+
+    def finish(self) -> dict:
+        """Return the answer to what was asked; errors as of `ask`."""
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError(f"{self.name} ended with status {self._process.wait()}")
@@ -82,6 +111,6 @@ def _environment(folder: Path, packages: tuple[str, ...]) -> str:
     wanted = "\n".join(packages)
     if not stamp.exists() or stamp.read_text() != wanted:
         venv.create(folder, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-qq", *packages], check=True)
         stamp.write_text(wanted)
     return str(python)

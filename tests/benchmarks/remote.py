@@ -7,6 +7,7 @@ COGs of the same pixels, each read cold: under a URL that has not been asked for
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 import sys
 import urllib.request
@@ -15,12 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
+from .measure import Bench, Part, Plot, Row
 from .peers import Peer
-from .reads import Bench, Row
 from .scenes import windows
 
 SERVER = Path(__file__).parents[1] / "servers.py"
 LATENCY = 0.02
+LATENCIES = (0.0, 0.01, 0.02, 0.05)
 CHIP = 224
 TILE = 256
 
@@ -28,8 +30,8 @@ TILE = 256
 class Server:
     """Serves a folder with latency; use it as a context manager."""
 
-    def __init__(self, folder: Path) -> None:
-        self._command = [sys.executable, str(SERVER), str(folder), "--latency", str(LATENCY)]
+    def __init__(self, folder: Path, latency: float = LATENCY) -> None:
+        self._command = [sys.executable, str(SERVER), str(folder), "--latency", str(latency)]
 
     def __enter__(self) -> Server:
         self._process = subprocess.Popen(
@@ -136,7 +138,7 @@ def peers(bench: Bench, server: Server, blob: str) -> list[Row]:
     What may be there from before is connections, for all of them.
     """
     rows = []
-    tiff = Peer("async-geotiff", bench.environments)
+    tiff = bench.peer("async-geotiff")
     for where, items in _chips(bench).items():
 
         def ours(items: list = items) -> dict:
@@ -160,7 +162,6 @@ def peers(bench: Bench, server: Server, blob: str) -> list[Row]:
                     ratio = their_requests / requests
                     work = f"chip {where}, cold, requests rather than us"
                     rows.append(Row(work, *names, requests, their_requests, ratio, 3.0))
-    tiff.close()
     return rows
 
 
@@ -173,8 +174,40 @@ def _chips(bench: Bench) -> dict[str, list[list[int]]]:
     }
 
 
-def remote_reads(bench: Bench) -> list[Row]:
-    """Everything of this module, with files of one scene."""
+def latencies(bench: Bench, folder: Path, blob: str) -> Plot:
+    """One chip inside a tile, cold, as every request waits longer."""
+    items = _chips(bench)["inside one tile"]
+    curves: dict[str, list[float]] = {}
+    tiff = bench.peer("async-geotiff")
+    for latency in LATENCIES:
+        with Server(folder, latency) as server:
+            ours = {"path": f"{server.url}/scene.rumi", "blob": blob, "windows": items}
+            theirs = {"url": f"{server.url}/ZSTD.tif", "windows": items}
+            runners = {
+                "rumi.read": lambda a=ours: bench.rumi.ask("reads", reuse=True, **a),
+                "COG, rasterio /vsicurl": lambda a=theirs: bench.cog.ask("remote", **a),
+                "COG, async-geotiff": lambda a=theirs: tiff.ask("remote", **a),
+            }
+            times = {}
+            for name, run in runners.items():
+                _, requests = _cost(server, run, len(items))
+                times[f"{name}: {requests:g} requests"] = run
+            for name, seconds in bench.race("latency", times, max(3, bench.runs // 4)).items():
+                curves.setdefault(name, []).append(statistics.median(seconds) / len(items) * 1e3)
+
+    def draw(axes: object) -> None:
+        for name, values in curves.items():
+            axes.plot([1000 * latency for latency in LATENCIES], values, marker="o", label=name)
+        axes.set(xlabel="added latency of a request, ms", ylabel="a cold chip, ms")
+        axes.legend(fontsize=7)
+
+    return Plot(
+        "latency", "A chip from a server that is far away, nothing known but the blob", draw
+    )
+
+
+def remote_reads(bench: Bench) -> list[Part]:
+    """Chips over HTTP, from a server that waits before each answer."""
     folder = Path(bench.path("remote"))
     folder.mkdir(exist_ok=True)
     array = bench.save("scene", np.ascontiguousarray(bench.scene))
@@ -184,9 +217,9 @@ def remote_reads(bench: Bench) -> list[Row]:
         options = {"compress": compress, "predictor": "YES", "interleave": "PIXEL"}
         bench.cog.ask("write", array=array, path=str(folder / f"{compress}.tif"), **options)
     with Server(folder) as server:
-        rows = chips(bench, server, path, blob)
-        rows += peers(bench, server, blob)
-    return rows + batches(bench, path, blob)
+        rows: list[Part] = [*chips(bench, server, path, blob), *peers(bench, server, blob)]
+    rows += batches(bench, path, blob)
+    return [*rows, latencies(bench, folder, blob)]
 
 
 SECTIONS = {"remote": remote_reads}

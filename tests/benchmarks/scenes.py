@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,26 @@ def landsat() -> tuple[str, np.ndarray]:
     return f"shipped scene {shipped.name}, repeated with noise", (
         np.tile(scene, repeats)[:, :1024, :1024] + noise
     )
+
+
+def scenes(quick: bool) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield names and samples of all real scenes, or of the one that ships with the package.
+
+    Complex integers, which rasterio reads as floats, are pairs of integers again.
+    """
+    import rasterio
+
+    paths = sorted(SHARED.glob("*.tif"))
+    if not paths:
+        yield landsat()
+        return
+    for path in paths[:: 7 if quick else 1]:
+        with rasterio.open(path) as source:
+            samples = source.read()
+            if source.dtypes[0] == "complex_int16":
+                parts = np.stack([samples.real, samples.imag], axis=-1).astype("<i2")
+                samples = parts.view([("real", "<i2"), ("imag", "<i2")])[..., 0]
+        yield path.stem, samples
 
 
 def many_frames(rows: int, cols: int, tile: int = 8) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 
 import rumi
 
-from .reads import Bench, Row
+from .measure import Bench, Row
 
 FILES, SIDE, BATCH = 200, 512, 64
 ROWS = 1_000_000

@@ -1,6 +1,7 @@
 """rumi, and the floor under it: the bare decoder calls and a copy of the result."""
 
 import asyncio
+import functools
 import os
 import time
 
@@ -10,15 +11,29 @@ from openzl import ext as openzl
 
 import rumi
 import rumi.aio
+import rumi.codec
 from rumi import backends
+from rumi.encodings import from_dtype
+from rumi.pixels import Grid, make_source, sample_frames
 
 # One loop for all requests, so that connections stay open.
 LOOP = asyncio.new_event_loop()
 
 
 def write(array, path, **options):
-    header = rumi.write(path, np.load(array), **options)
-    return {"blob": bytes(header).hex(), "file": header.file_size}
+    samples = np.load(array)
+    start = time.perf_counter()
+    header = rumi.write(path, samples, **options)
+    seconds = time.perf_counter() - start
+    return {"blob": bytes(header).hex(), "seconds": seconds, "file": header.file_size}
+
+
+def chosen(array, tile_size, codec):
+    """Return the recipe that a preset takes for an image."""
+    source = make_source(np.load(array), None, None)
+    grid = Grid(source.shape, (tile_size, tile_size), from_dtype(source.dtype), "tile")
+    samples = functools.partial(sample_frames, source, grid)
+    return {"recipe": rumi.codec.resolve(codec, grid.encoding, samples).name}
 
 
 def reads(path, blob, windows, threads=1, reuse=False, backend="auto"):
@@ -82,4 +97,6 @@ def floor(path, blob, windows):
     return {"seconds": seconds, "digest": digest(copy)}
 
 
-serve({"write": write, "reads": reads, "batch": batch, "aio": aio, "floor": floor})
+serve(
+    {"write": write, "reads": reads, "batch": batch, "aio": aio, "floor": floor, "chosen": chosen}
+)
