@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import platform
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import metadata
 from pathlib import Path
 
@@ -48,12 +48,19 @@ class Report:
         self.lines.append(line)
         print(line, flush=True)
 
-    def section(self, name: str, title: str, parts: Iterable[Part]) -> None:
+    def section(self, name: str, title: str, parts: Callable[[], Iterable[Part]]) -> None:
         self.write()
         self.write(f"## {name}")
         self.write()
         self.write(title)
         self._in_rows = False
+        try:
+            self._parts(parts())
+        except ImportError as error:
+            self.write()
+            self.write(f"Not measured: {error}.")
+
+    def _parts(self, parts: Iterable[Part]) -> None:
         for part in parts:
             if isinstance(part, Row):
                 if not self._in_rows:
@@ -111,7 +118,7 @@ def main() -> None:
         bench = Bench(
             Path(folder),
             arguments.environments,
-            runs=3 if arguments.quick else 21,
+            runs=1 if arguments.quick else 21,
             quick=arguments.quick,
         )
         report.write()
@@ -125,7 +132,7 @@ def main() -> None:
         try:
             for name in chosen:
                 measure = SECTIONS[name]
-                report.section(name, measure.__doc__.partition("\n")[0], measure(bench))
+                report.section(name, measure.__doc__.partition("\n")[0], lambda m=measure: m(bench))
             report.write()
             report.write(f"Peers: {'; '.join(bench.versions().values())}.")
         finally:
