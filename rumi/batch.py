@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -27,6 +28,9 @@ NAMED = (RumiError, TypeError, ValueError, IndexError, OSError)
 
 # Items of all stores in flight at most.
 _CONNECTIONS = 256
+
+# Remote items that are planned together.
+_AHEAD = 128
 
 
 class Batch:
@@ -152,13 +156,15 @@ class Batch:
             async for found in arriving:
                 some = []
                 for job, data in found:
-                    plan, item, start, stop = job.what
                     if isinstance(data, Exception):
+                        plan, item, _, _ = min(job.what, key=lambda use: use[1])
                         # To explain it may take requests: those of the others end first.
                         await arriving.aclose()
                         raise await in_thread(self.explain, data, item, plan, first) from data
                     store = Store.memory(data, job.start, job.source.name)
-                    some.append(Part(plan, item, store, start, stop))
+                    some += [
+                        Part(plan, item, store, low, high) for plan, item, low, high in job.what
+                    ]
                 yield some
         finally:
             await arriving.aclose()
@@ -168,14 +174,25 @@ class Batch:
                 yield [Part(plan, item, cast(Store, opened), 0, plan.frame_count)]
 
     def _jobs(self, first: Plan) -> Iterator[Job]:
-        """Yield what to fetch, planning one item after another."""
-        from rumi.remote.fetch import Job
+        """Yield what to fetch: what several items of a file need, once.
 
-        for item in range(len(self)):
-            if is_remote(self.source(item)):
+        That goes for items that are planned together, some ahead of what is fetched.
+        """
+        from rumi.remote.fetch import Job, merged
+
+        remote = (item for item in range(len(self)) if is_remote(self.source(item)))
+        while some := list(islice(remote, _AHEAD)):
+            files: dict[Any, tuple[Any, list[Any]]] = {}
+            for item in some:
                 opened, plan = self._checked(item, first)
-                for start, stop, low, high in plan.ranges(opened.gap, opened.largest):
-                    yield Job(opened, start, stop, (plan, item, low, high))
+                ranges = plan.ranges(opened.gap, opened.largest)
+                # Of one state of an object, as far as headers tell.
+                same = opened if opened is self.source(item) else opened.source
+                _, wanted = files.setdefault((same, plan.header.file_size), (opened, []))
+                wanted += [(start, stop, (plan, item, *part)) for start, stop, *part in ranges]
+            for opened, wanted in files.values():
+                for start, stop, uses in merged(wanted, opened.gap, opened.largest):
+                    yield Job(opened, start, stop, uses)
 
     def _checked(self, item: int, first: Plan) -> tuple[Any, Plan]:
         """Return the opened source and the plan of an item that belongs into the batch."""

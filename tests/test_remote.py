@@ -15,11 +15,13 @@ import numpy as np
 import oracle
 import pytest
 import servers
+from hypothesis import given
+from hypothesis import strategies as st
 
 import rumi
 import rumi.aio
 from rumi.remote import ObjectStore, RemoteSource, from_url
-from rumi.remote.fetch import Job, replies
+from rumi.remote.fetch import Job, merged, replies
 from rumi.remote.process import current
 from rumi.remote.urls import is_url, object_url, shown, split_url
 
@@ -240,7 +242,56 @@ def test_a_batch_of_files_overlaps(server):
     server.log.clear()
     # The same file of a batch is indexed once.
     rumi.read_many([urls[0], urls[1]] * 3)
-    assert len(server.log) == 2 * 2 + 6
+    assert len(server.log) == 2 * 2 + 2
+
+
+def test_what_several_items_of_a_file_need_comes_once(server, monkeypatch):
+    """Overlapping windows, as of a model that slides over a scene."""
+    monkeypatch.setattr("rumi.batch._AHEAD", 40)
+    values, data, header = image_of_frames((2, 160, 160))
+    offsets, counts = header.ranges()
+    server.put("/b.rumi", data)
+    windows = [(row, col, 48, 48) for row in range(0, 112, 16) for col in range(0, 112, 16)]
+    expected = np.stack([oracle.numpy_window(values, None, window) for window in windows])
+    for largest in (8 << 20, 2 * int(counts.max()), 1):
+        store = ObjectStore(server.url, gap=0, largest=largest)
+        for sources in (store.source("b.rumi"), [store.source("b.rumi")] * len(windows)):
+            server.log.clear()
+            assert oracle.same_bits(rumi.read_many(sources, header, windows), expected)
+            fetched = sum(stop - start for start, stop in server.ranges())
+            if largest == 8 << 20:
+                # Of two lots of items, which share some.
+                assert fetched < 1.5 * counts.sum()
+            assert all(offsets[0] <= start < stop <= len(data) for start, stop in server.ranges())
+            batch = asyncio.run(rumi.aio.read_many(sources, header, windows))
+            assert oracle.same_bits(batch, expected)
+
+
+def test_what_does_not_come_is_an_error_of_the_first_item_that_needs_it(server):
+    _, data, header = image_of_frames((1, 64, 64))
+    server.put("/b.rumi", data)
+    server.always["/b.rumi"] = servers.status(403)
+    url = f"{server.url}/b.rumi"
+    windows = [(40, 40, 9, 9), (0, 0, 9, 9), (1, 1, 9, 9)]
+    with pytest.raises(rumi.SourceError, match="^item 0: .*403"):
+        rumi.read_many([url] * 3, header, windows)
+
+
+@given(st.lists(st.tuples(st.integers(0, 90), st.integers(1, 30)), max_size=30), st.data())
+def test_merged_ranges_hold_what_they_were_made_of(spans, data):
+    gap, largest = data.draw(st.integers(0, 20)), data.draw(st.integers(1, 60))
+    wanted = [(start, start + size, number) for number, (start, size) in enumerate(spans)]
+    found = list(merged(list(wanted), gap, largest))
+    assert sorted(number for _, _, uses in found for number in uses) == list(range(len(spans)))
+    for start, stop, uses in found:
+        assert start == min(wanted[number][0] for number in uses)
+        assert stop == max(wanted[number][1] for number in uses)
+        assert len(uses) == 1 or stop - start <= largest
+        covered = sorted(wanted[number][:2] for number in uses)
+        reach = start
+        for low, high, *_ in covered:
+            assert low <= reach + gap
+            reach = max(reach, high)
 
 
 def test_a_batch_may_mix_remote_and_local_files(server, tmp_path):

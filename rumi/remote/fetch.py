@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
 
     from rumi.remote.opened import OpenObject
 
-__all__ = ["Job", "replies"]
+__all__ = ["Job", "merged", "replies"]
+
+T = TypeVar("T")
 
 # Bytes asked for and not yet decoded, except that one range is always allowed.
 _BUDGET = 128 << 20
@@ -34,6 +36,38 @@ class Job:
     start: int
     stop: int
     what: Any
+
+
+def merged(
+    wanted: list[tuple[int, int, T]], gap: int, largest: int
+) -> Iterator[tuple[int, int, list[T]]]:
+    """Merge ranges of one object that overlap, or lie close together, up to a size.
+
+    Parameters
+    ----------
+    wanted : list of (start, stop, what)
+        In any order, which is changed.
+    gap, largest : int
+        As of `ObjectStore`.
+
+    Yields
+    ------
+    start, stop : int
+    what : list
+        Of those that are inside, at least one.
+    """
+    wanted.sort(key=lambda one: one[:2])
+    low, high, uses = 0, 0, list[T]()
+    for start, stop, what in wanted:
+        if uses and start <= high + gap and max(stop, high) - low <= largest:
+            high = max(stop, high)
+            uses.append(what)
+            continue
+        if uses:
+            yield low, high, uses
+        low, high, uses = start, stop, [what]
+    if uses:
+        yield low, high, uses
 
 
 class _Flight:
