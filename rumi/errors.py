@@ -13,12 +13,14 @@ source is a :class:`RumiError`, so one ``except`` clause covers bad data::
     ├── CodecError (RuntimeError)     a frame does not decode, or not to its tile
     ├── StaleHeaderError              the header does not belong to the file
     └── SourceError (OSError)         bytes could not be fetched
+        └── MissingObjectError (FileNotFoundError)  ... since there is no such object
 """
 
 __all__ = [
     "CodecError",
     "FormatError",
     "HeaderError",
+    "MissingObjectError",
     "RumiError",
     "SourceError",
     "StaleHeaderError",
@@ -57,3 +59,7 @@ class StaleHeaderError(RumiError):
 
 class SourceError(RumiError, OSError):
     """The bytes of a source could not be fetched."""
+
+
+class MissingObjectError(SourceError, FileNotFoundError):
+    """There is no such object in its store."""

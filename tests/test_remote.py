@@ -561,6 +561,8 @@ def test_urls_that_lead_nowhere():
             with pytest.raises(rumi.UnsupportedError, match="fsspec") as caught:
                 call(url)
             assert url in str(caught.value)
+    with pytest.raises(ValueError, match=r"http://\[::1/a: Invalid IPv6"):
+        rumi.index("http://[::1/a")
     for url in ("s3:///key", "s3://", "http:///a"):
         with pytest.raises(ValueError, match="found no"):
             rumi.index(url)
@@ -645,6 +647,8 @@ def test_settings_that_cannot_be():
         {"connect_timeout": -1.0},
         {"max_connections": 0},
         {"nonsense": 1},
+        {"client_options": {}},
+        {"retry_config": {}},
         {"anonymous": True, "access_key_id": "x", "secret_access_key": "y"},
     ):
         with pytest.raises(ValueError):

@@ -14,8 +14,9 @@ import servers
 
 import rumi
 import rumi.aio
+from rumi.errors import MissingObjectError
 from rumi.remote import ObjectStore
-from rumi.remote.faults import AttemptError, MissingObjectError, attempt_error, pause
+from rumi.remote.faults import AttemptError, attempt_error, pause
 
 VALUES = oracle.random_samples((1, 16), (2, 40, 50))
 FILE, BLOB = oracle.write(VALUES, (16, 16))

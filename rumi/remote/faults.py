@@ -9,9 +9,9 @@ from __future__ import annotations
 import errno
 import re
 
-from rumi.errors import SourceError
+from rumi.errors import MissingObjectError, SourceError
 
-__all__ = ["AttemptError", "MissingObjectError", "attempt_error", "pause", "source_error"]
+__all__ = ["AttemptError", "attempt_error", "pause", "source_error"]
 
 # Statuses of a server that may do better next time.
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -68,10 +68,6 @@ class AttemptError(Exception):
         super().__init__(f"HTTP status {status}: {reason.removeprefix(number)}" if said else reason)
         self.status = status
         self.transient = transient
-
-
-class MissingObjectError(SourceError, FileNotFoundError):
-    """There is no such object."""
 
 
 def attempt_error(error: Exception) -> AttemptError:

@@ -29,6 +29,9 @@ Range: TypeAlias = tuple[int, int, int, int]
 # Parts of the names of settings that say who one is.
 _SECRETS = ("access_key", "account_key", "credential", "sas", "secret", "service_acc", "token")
 
+# Those of obstore's that are made from others here.
+_RESERVED = {"client_options", "retry_config"}
+
 # Variables that stores read where their settings leave something open.
 _AMBIENT = ("AWS_", "AZURE_", "GOOGLE_")
 
@@ -122,6 +125,10 @@ class ObjectStore:
             named = ", ".join(name for name in ("endpoint", "region") if access[name])
             if named:
                 raise ValueError(f"{named}: {urls.shown(root)} is no store that has one")
+        if clashing := sorted(_RESERVED & set(config)):
+            raise ValueError(
+                f"{', '.join(clashing)}: use timeout, connect_timeout, retries and headers"
+            )
         secrets = [name for name in config if any(word in name for word in _SECRETS)]
         if anonymous and secrets:
             raise ValueError(f"anonymous access does not go with {', '.join(secrets)}")

@@ -58,7 +58,10 @@ def split_url(url: str) -> tuple[str, str]:
 
 
 def _split_http(url: str) -> tuple[str, str]:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise ValueError(f"{shown(url)}: {error}") from error
     if not parts.netloc:
         raise ValueError(f"{url}: expected {parts.scheme}://host/path, found no host")
     query = f"?{parts.query}" if parts.query else ""
