@@ -76,17 +76,9 @@ def execute(
     decode_alone(plan, source, target, item, single_backend(plan, backend))
 
 
-def _frame_bytes(plan: Plan) -> int:
-    """Return the decoded size of a whole frame in bytes."""
-    header = plan.header
-    height = min(header.tile_length, header.image_length)
-    width = min(header.tile_width, header.image_width)
-    return height * width * plan.frame_bands * header.itemsize
-
-
 def scales(plan: Plan, items: int = 1) -> bool:
     """Whether threads decode the frames of so many plans faster than one does."""
-    size = _frame_bytes(plan)
+    size = plan.header.frame_bytes
     return (
         size >= _PARALLEL_FRAME_BYTES
         and size * plan.frame_count * items >= _PARALLEL_BYTES
@@ -98,7 +90,7 @@ def single_backend(plan: Plan, requested: str) -> str:
     """Return the backend for one thread: what is asked for, or what is faster."""
     if (
         requested == "auto"
-        and _frame_bytes(plan) >= _LIBRARY_FRAME_BYTES
+        and plan.header.frame_bytes >= _LIBRARY_FRAME_BYTES
         and backends.geozl_available()
     ):
         return "geozl"

@@ -34,7 +34,8 @@ class Header(BlobHeader):
     ``tile_width``, ``tile_length``, ``samples_per_pixel``, ``bits_per_sample``,
     ``sample_format``, ``frame_unit`` (0 tile, 1 cell), ``count_min`` and
     ``count_bits``; sizes are in pixels. Derived from them are ``tiles_across``,
-    ``tiles_down``, ``frame_count``, ``base_frame_offset`` and ``file_size`` (bytes).
+    ``tiles_down``, ``frame_count``, ``frame_bytes`` (decoded, of a frame that no edge
+    cuts), ``base_frame_offset`` and ``file_size`` (bytes).
 
     Parameters
     ----------

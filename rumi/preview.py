@@ -209,7 +209,7 @@ def reduction(
     axes = [_positions(*pair) for pair in zip(sides, shape, strict=True)]
     met = [np.unique(axis // tile) for axis, tile in zip(axes, tiles, strict=True)]
     per_position = 1 if header.unit == "cell" else len(set(bands))
-    cost = per_position * max(_frame_bytes(header), _FRAME_BYTES)
+    cost = per_position * max(header.frame_bytes, _FRAME_BYTES)
     kept = _evenly(met[0], met[1], max(1, max_bytes // cost))
     read = [
         np.flatnonzero(np.isin(axis // tile, numbers))
@@ -237,13 +237,6 @@ def _positions(side: int, length: int) -> NDArray[np.intp]:
     # A multiple, so that each pixel of the picture is the mean of as many.
     count = side if side <= wanted else wanted // length * length
     return (2 * np.arange(count, dtype=np.intp) + 1) * side // (2 * count)
-
-
-def _frame_bytes(header: Header) -> int:
-    """Return the decoded size of a whole frame in bytes."""
-    height, width = map(min, header.tile_shape, header.shape[1:])
-    planes = header.samples_per_pixel if header.unit == "cell" else 1
-    return height * width * planes * header.itemsize
 
 
 def _evenly(

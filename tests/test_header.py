@@ -148,6 +148,22 @@ def test_arrays_are_new_and_of_the_promised_types():
         header.fill_offsets(np.empty(37, np.uint64))
 
 
+@pytest.mark.parametrize(
+    ("shape", "tile", "unit", "size"),
+    [
+        ((3, 100, 90), (16, 32), 0, 16 * 32 * 2),
+        ((3, 100, 90), (16, 32), 1, 3 * 16 * 32 * 2),
+        # A tile larger than the image is cut to it.
+        ((1, 5, 7), (512, 512), 0, 5 * 7 * 2),
+        ((65_535, 70_000, 70_000), (65_535, 65_535), 1, 65_535**3 * 2),
+    ],
+)
+def test_frame_bytes_is_the_decoded_size_of_a_whole_frame(shape, tile, unit, size):
+    fields = oracle.fields_of(shape, tile, unit=unit)
+    counts = oracle.counts_for(len(oracle.positions(fields)))
+    assert Header(oracle.blob_with(fields, counts)).frame_bytes == size
+
+
 @pytest.mark.parametrize("unit", [0, 1], ids=["tile", "cell"])
 def test_frame_index_and_position_are_inverse(unit):
     fields = oracle.fields_of(SHAPE, TILE, unit=unit)

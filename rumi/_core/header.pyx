@@ -317,6 +317,14 @@ cdef class BlobHeader:
             and self.bits_per_sample == other.bits_per_sample
         )
 
+    @property
+    def frame_bytes(self):
+        """Decoded size in bytes of a frame that no edge cuts; at most 2**52."""
+        cdef int64_t height = min(self.tile_length, self.image_length)
+        cdef int64_t width = min(self.tile_width, self.image_width)
+        cdef bint cell = self.frame_unit == layout.FRAME_UNIT_CELL
+        return height * width * self.itemsize * (self.samples_per_pixel if cell else 1)
+
     def byte_count(self, index):
         """Return the compressed size of frame `index` in bytes (Decoding)."""
         return self.c_byte_count(self._index(index))
