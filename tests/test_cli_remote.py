@@ -145,7 +145,11 @@ def test_read_preview_and_profile(server, files, tmp_path):
     assert [request.path for request in server.log] == ["/a.blob", "/a.rumi"]
     done("read", url, *window, "-o", tmp_path / "a.png")
     done("preview", url, "-o", tmp_path / "b.png")
+    server.log.clear()
     done("export", url, tmp_path / "back.tif")
+    # The index, and everything once, though it is verified.
+    assert len(server.log) <= 4
+    assert sum(request.sent for request in server.log) < 1.1 * (files / "a.rumi").stat().st_size
     with rasterio.open(tmp_path / "back.tif") as dataset:
         assert np.array_equal(dataset.read(), VALUES)
     for source in (url, f"{server.url}/a.tif"):

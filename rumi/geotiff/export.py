@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rumi import workers
+from rumi._core import Store
 from rumi.atomic import TEMPORARY_SUFFIX
 from rumi.errors import CodecError
 from rumi.geotiff import gdal, produce
@@ -24,7 +25,7 @@ from rumi.geotiff.places import check_target
 from rumi.geotiff.produce import Settings
 from rumi.geotiff.targets import find_target
 from rumi.image import Image, open_image
-from rumi.source import is_remote, local_path, remote_source, source_name
+from rumi.source import is_remote, local_copy, local_path, remote_source, source_name
 
 if TYPE_CHECKING:
     from rumi.geotiff.places import Place
@@ -138,8 +139,9 @@ def export(
     Notes
     -----
     Memory does not grow with the image. A COG takes a temporary copy on disk,
-    beside `dst`; a remote one is made in the folder for temporary files. A
-    PixelIsPoint file keeps the flag and the centres of its pixels.
+    beside `dst`; a remote one is made in the folder for temporary files, and so is
+    a copy of a remote `src` that is verified. A PixelIsPoint file keeps the flag
+    and the centres of its pixels.
     """
     start = time.monotonic()
     image = open_image(src, header)
@@ -155,7 +157,7 @@ def export(
         if progress is not None:
             progress(done, total)
 
-    with _finished(dst, name) as made:
+    with _finished(dst, name) as made, _at_hand(image, twice=verify) as image:
         produce.make(image, target, settings, windows, made, report)
         if verify:
             produce.verify(image, target, windows, made, report)
@@ -220,6 +222,17 @@ def _refuse_other_kinds(path: str, name: str) -> None:
                 f"{name}{suffix}: GDAL would take this older file for a part of the new one; "
                 "remove it"
             )
+
+
+@contextmanager
+def _at_hand(image: Image, *, twice: bool) -> Iterator[Image]:
+    """Give an image of a local copy of a remote file, if it is read twice."""
+    opened = image.opened()
+    if not (twice and is_remote(opened)):
+        yield image
+        return
+    with local_copy(opened) as path:
+        yield open_image(Store.open_path(path, image.name), image.header)
 
 
 @contextmanager
