@@ -292,16 +292,29 @@ types:
         pos: pos_value
         size: len_value
         doc: The values as they are stored.
-      first_value:
+      # One instance a type, because the common type of a switch is too narrow in
+      # some languages.
+      first_short:
         io: 'is_inline ? value_or_offset._io : _root._io'
         pos: pos_value
-        type:
-          switch-on: field_type
-          cases:
-            field_type::short: u2
-            field_type::long: u4
-            field_type::long8: u8
-        doc: The first value; the only one where the count is 1. Absent for doubles.
+        type: u2
+        if: field_type == field_type::short
+        doc: The first value of an entry of shorts.
+      first_long:
+        io: 'is_inline ? value_or_offset._io : _root._io'
+        pos: pos_value
+        type: u4
+        if: field_type == field_type::long
+        doc: The first value of an entry of longs.
+      first_long8:
+        io: 'is_inline ? value_or_offset._io : _root._io'
+        pos: pos_value
+        type: u8
+        if: field_type == field_type::long8
+        doc: The first value of an entry of 64-bit longs.
+      first_value:
+        value: '(field_type == field_type::short ? first_short : (field_type == field_type::long ? first_long : (field_type == field_type::long8 ? first_long8 : 0))).as<u8>'
+        doc: The first value; the only one where the count is 1. 0 for doubles.
       all_but_last:
         io: 'is_inline ? value_or_offset._io : _root._io'
         pos: pos_value

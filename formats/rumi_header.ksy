@@ -188,7 +188,7 @@ instances:
     doc: Number of high bits in the last packed byte that belong to no residual.
     doc-ref: rumi specification 0.1.0, Frame byte counts, Packing
   unused_bits:
-    value: 'num_unused_bits == 0 ? 0 : (packed_residuals[packed_residuals.length - 1] & 0xff) >> (8 - num_unused_bits)'
+    value: 'num_unused_bits == 0 ? 0 : (packed_residuals[packed_residuals.length - 1] & 0xff) >> (8 - num_unused_bits).as<u1>'
     doc: The unused bits of the last packed byte, which are zero in every valid blob.
     doc-ref: rumi specification 0.1.0, Frame byte counts, Packing
 types:
@@ -291,7 +291,7 @@ types:
         enum: sample_format
         doc: The sample type.
       sample_encoding:
-        value: format_code * 256 + bits_per_sample
+        value: (format_code * 256 + bits_per_sample).as<u8>
         enum: sample_encoding
         doc: sample_format << 8 | bits_per_sample
   frame_layout:

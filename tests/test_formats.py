@@ -271,13 +271,78 @@ def test_check_names_files_that_differ_and_writes_nothing(tmp_path):
     assert stale.read_text() == "# edited\n"
 
 
+def copy_of_formats(folder):
+    copy = folder / "formats"
+    shutil.copytree(FORMATS, copy, ignore=shutil.ignore_patterns("node_modules"))
+    os.symlink(FORMATS / "node_modules", copy / "node_modules")
+    for name in ("rumi/_generated", "rumi/_core"):
+        (folder / name).mkdir(parents=True)
+        for path in (ROOT / name).glob("*.p[yx][xd]" if name.endswith("_core") else "*.py"):
+            shutil.copy(path, folder / name)
+    return copy
+
+
+VECTORS_AND_DOCS = {
+    "formats/docs/header.md",
+    "formats/vectors/README.md",
+    "formats/vectors/blobs.json",
+    "formats/vectors/files.json",
+    "rumi/_generated/constants.py",
+    "rumi/_generated/rumi_header.py",
+}
+
+
 @needs_node
-@pytest.mark.parametrize("language", ["cpp_stl", "java", "javascript", "rust"])
-def test_other_languages(tmp_path, language):
-    result = generate("--target", language, "-o", tmp_path)
-    assert result.returncode == 0, result.stderr
-    names = {path.name.lower().replace("_", "").split(".")[0] for path in tmp_path.iterdir()}
-    assert names == {"rumiheader", "rumifile"}
+@pytest.mark.parametrize(
+    ("name", "old", "new", "moves"),
+    [
+        ("rumi_header", "count_min, the smallest byte", "count_min, the least byte", set()),
+        (
+            "rumi_header",
+            "doc: The smallest frame byte count.",
+            "doc: The least frame byte count.",
+            {"formats/docs/header.md"},
+        ),
+        (
+            "rumi_header",
+            "max: 32\n    doc: |\n      Number of bits",
+            "max: 31\n    doc: |\n      Number of bits",
+            {*VECTORS_AND_DOCS - {"formats/vectors/files.json"}, "rumi/_core/layout.pxd"},
+        ),
+        (
+            "rumi_header",
+            "valid: 0x45564f4c",
+            "valid: 0x45564f4d",
+            {*VECTORS_AND_DOCS, "rumi/_core/layout.pxd"},
+        ),
+        (
+            "rumi_file",
+            "value: 32766",
+            "value: 32700",
+            {
+                "formats/docs/file.md",
+                "formats/vectors/files.json",
+                "rumi/_generated/constants.py",
+                "rumi/_generated/rumi_file.py",
+            },
+        ),
+    ],
+    ids=["comment", "doc", "width", "magic", "code"],
+)
+def test_a_changed_specification_is_noticed_and_one_command_follows_it(
+    tmp_path, name, old, new, moves
+):
+    copy = copy_of_formats(tmp_path)
+    specification = copy / f"{name}.ksy"
+    text = specification.read_text()
+    assert text.count(old) == 1
+    specification.write_text(text.replace(old, new))
+    result = generate("--check", formats=copy)
+    found = {line.split()[0] for line in result.stdout.splitlines()}
+    assert moves <= found, moves - found
+    assert bool(found) == bool(moves) == result.returncode
+    assert generate(formats=copy).returncode == 0
+    assert generate("--check", formats=copy).stdout == ""
 
 
 @needs_node

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -157,6 +158,24 @@ def test_javascript(tmp_path):
         ],
         cwd=tmp_path,
         env=os.environ | {"NODE_PATH": str(MODULES)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    verdicts(json.loads(done.stdout))
+
+
+def test_construct(tmp_path):
+    pytest.importorskip("construct")
+    if NODE is None or not (MODULES / "kaitai-struct-compiler").is_dir():
+        pytest.skip("needs node and `npm install --prefix formats`")
+    command = [NODE, FORMATS / "generate.mjs", "--target", "construct", "-o", tmp_path]
+    subprocess.run(command, check=True)
+    documents = [FORMATS / "vectors" / f"{name}.json" for name in ("blobs", "files")]
+    done = subprocess.run(
+        [sys.executable, PARSERS / "construct_driver.py", *documents],
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,

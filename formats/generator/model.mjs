@@ -30,7 +30,7 @@ function sizeOf(attribute, spec) {
   return sizeOfAll(spec.types[attribute.type.replace(/\(.*/s, '')].seq, spec);
 }
 
-function sizeOfAll(seq, spec) {
+export function sizeOfAll(seq, spec) {
   return seq.reduce((sum, attribute) => sum + sizeOf(attribute, spec), 0);
 }
 

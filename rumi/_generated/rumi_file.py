@@ -169,16 +169,17 @@ class RumiFile(KaitaiStruct):
             if hasattr(self, '_m_all_but_last'):
                 pass
 
-            _ = self.first_value
-            if hasattr(self, '_m_first_value'):
+            _ = self.first_long
+            if hasattr(self, '_m_first_long'):
                 pass
-                _on = self.field_type
-                if _on == RumiFile.FieldType.long:
-                    pass
-                elif _on == RumiFile.FieldType.long8:
-                    pass
-                elif _on == RumiFile.FieldType.short:
-                    pass
+
+            _ = self.first_long8
+            if hasattr(self, '_m_first_long8'):
+                pass
+
+            _ = self.first_short
+            if hasattr(self, '_m_first_short'):
+                pass
 
             _ = self.value_raw
             if hasattr(self, '_m_value_raw'):
@@ -212,25 +213,60 @@ class RumiFile(KaitaiStruct):
             return getattr(self, '_m_all_but_last', None)
 
         @property
+        def first_long(self):
+            """The first value of an entry of longs."""
+            if hasattr(self, '_m_first_long'):
+                return self._m_first_long
+
+            if self.field_type == RumiFile.FieldType.long:
+                pass
+                io = (self.value_or_offset._io if self.is_inline else self._root._io)
+                _pos = io.pos()
+                io.seek(self.pos_value)
+                self._m_first_long = io.read_u4le()
+                io.seek(_pos)
+
+            return getattr(self, '_m_first_long', None)
+
+        @property
+        def first_long8(self):
+            """The first value of an entry of 64-bit longs."""
+            if hasattr(self, '_m_first_long8'):
+                return self._m_first_long8
+
+            if self.field_type == RumiFile.FieldType.long8:
+                pass
+                io = (self.value_or_offset._io if self.is_inline else self._root._io)
+                _pos = io.pos()
+                io.seek(self.pos_value)
+                self._m_first_long8 = io.read_u8le()
+                io.seek(_pos)
+
+            return getattr(self, '_m_first_long8', None)
+
+        @property
+        def first_short(self):
+            """The first value of an entry of shorts."""
+            if hasattr(self, '_m_first_short'):
+                return self._m_first_short
+
+            if self.field_type == RumiFile.FieldType.short:
+                pass
+                io = (self.value_or_offset._io if self.is_inline else self._root._io)
+                _pos = io.pos()
+                io.seek(self.pos_value)
+                self._m_first_short = io.read_u2le()
+                io.seek(_pos)
+
+            return getattr(self, '_m_first_short', None)
+
+        @property
         def first_value(self):
-            """The first value; the only one where the count is 1. Absent for doubles."""
+            """The first value; the only one where the count is 1. 0 for doubles."""
             if hasattr(self, '_m_first_value'):
                 return self._m_first_value
 
-            io = (self.value_or_offset._io if self.is_inline else self._root._io)
-            _pos = io.pos()
-            io.seek(self.pos_value)
-            _on = self.field_type
-            if _on == RumiFile.FieldType.long:
-                pass
-                self._m_first_value = io.read_u4le()
-            elif _on == RumiFile.FieldType.long8:
-                pass
-                self._m_first_value = io.read_u8le()
-            elif _on == RumiFile.FieldType.short:
-                pass
-                self._m_first_value = io.read_u2le()
-            io.seek(_pos)
+            self._m_first_value = (self.first_short if self.field_type == RumiFile.FieldType.short else (self.first_long if self.field_type == RumiFile.FieldType.long else (self.first_long8 if self.field_type == RumiFile.FieldType.long8 else 0)))
             return getattr(self, '_m_first_value', None)
 
         @property

@@ -671,7 +671,7 @@ class RumiHeader(KaitaiStruct):
             if hasattr(self, '_m_sample_encoding'):
                 return self._m_sample_encoding
 
-            self._m_sample_encoding = KaitaiStream.resolve_enum(RumiHeader.SampleEncoding, self.format_code * 256 + self.bits_per_sample)
+            self._m_sample_encoding = KaitaiStream.resolve_enum(RumiHeader.SampleEncoding, (self.format_code * 256 + self.bits_per_sample))
             return getattr(self, '_m_sample_encoding', None)
 
         @property
@@ -841,5 +841,5 @@ class RumiHeader(KaitaiStruct):
         if hasattr(self, '_m_unused_bits'):
             return self._m_unused_bits
 
-        self._m_unused_bits = (0 if self.num_unused_bits == 0 else (KaitaiStream.byte_array_index(self.packed_residuals, len(self.packed_residuals) - 1) & 255) >> 8 - self.num_unused_bits)
+        self._m_unused_bits = (0 if self.num_unused_bits == 0 else (KaitaiStream.byte_array_index(self.packed_residuals, len(self.packed_residuals) - 1) & 255) >> (8 - self.num_unused_bits))
         return getattr(self, '_m_unused_bits', None)
