@@ -10,9 +10,13 @@ plan; the limit was 1.05.
 """
 
 import os
+from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_py import build_py
+
+FORMATS = Path("formats")
 
 DEBUG = os.environ.get("RUMI_DEBUG", "") not in ("", "0")
 
@@ -39,7 +43,36 @@ EXTENSIONS = [
     for name in ("bits", "header", "plan", "failure", "scatter", "store", "decode", "columns")
 ]
 
+
+class BuildPy(build_py):
+    """Put the format specifications into the package, for `rumi formats`.
+
+    They stand outside of it in the sources, because they are not Python's alone;
+    an editable installation finds them there. Nothing is generated: that needs
+    node, and what rumi itself needs of it is committed.
+    """
+
+    def run(self):
+        """Build as ever, then copy."""
+        super().run()
+        if self.editable_mode:
+            return
+        for pattern in (
+            "*.ksy",
+            "generate.mjs",
+            "package.json",
+            ".npmrc",
+            "generator/*",
+            "vectors/*",
+        ):
+            for path in sorted(filter(Path.is_file, FORMATS.glob(pattern))):
+                target = Path(self.build_lib, "rumi", "_formats", path.relative_to(FORMATS))
+                self.mkpath(str(target.parent))
+                self.copy_file(str(path), str(target))
+
+
 setup(
+    cmdclass={"build_py": BuildPy},
     ext_modules=cythonize(
         EXTENSIONS,
         compiler_directives=DIRECTIVES,

@@ -7,6 +7,7 @@ one line on stderr and an exit status.
 from rumi.cli.catalog import catalog
 from rumi.cli.convert import convert, export
 from rumi.cli.demo import demo
+from rumi.cli.formats import formats
 from rumi.cli.info import header, info
 from rumi.cli.pixels import read
 from rumi.cli.preview import preview
@@ -17,7 +18,19 @@ from rumi.cli.validate import validate
 __all__ = ["cli", "main"]
 
 # The order of the help text: from first contact to daily use.
-for _command in (demo, info, convert, export, header, read, preview, validate, profile, catalog):
+for _command in (
+    demo,
+    info,
+    convert,
+    export,
+    header,
+    read,
+    preview,
+    validate,
+    profile,
+    catalog,
+    formats,
+):
     cli.add_command(_command)
 
 
