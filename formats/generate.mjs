@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // The only writer of everything that is generated from rumi_header.ksy and
-// rumi_file.ksy. Output depends on these two files alone.
+// rumi_file.ksy. Output depends on these two files alone, and the inspector also on
+// the code in generator/inspector.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -8,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { layoutPxd } from './generator/cython.mjs';
 import { documentation } from './generator/docs.mjs';
+import { inspector } from './generator/inspector.mjs';
 import { loadModel } from './generator/model.mjs';
 import { compile, languages, languageTable } from './generator/parsers.mjs';
 import { pythonPackage } from './generator/python.mjs';
@@ -48,6 +50,7 @@ async function generated() {
     ...layoutPxd(model),
     ...documentation(model),
     ...conformanceVectors(model),
+    ...(await inspector(model)),
   ]);
 }
 

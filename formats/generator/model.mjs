@@ -146,6 +146,17 @@ function transformationOf(spec) {
   }));
 }
 
+// The BigTIFF header has no variable part, so its bytes are one constant.
+function bigtiffHeader(fields) {
+  return fields
+    .filter(({ name }) => name !== 'ifd')
+    .flatMap(({ size, valid }) =>
+      typeof valid === 'string'
+        ? [...Buffer.from(valid, 'latin1')]
+        : Array.from({ length: size }, (_, i) => Math.floor(valid / 256 ** i) % 256),
+    );
+}
+
 function fileModel(spec, placement) {
   const fields = layOut(spec.seq, spec);
   const byName = Object.fromEntries(fields.map((field) => [field.name, field]));
@@ -169,6 +180,7 @@ function fileModel(spec, placement) {
   return {
     spec,
     fields,
+    bigtiffHeader: bigtiffHeader(fields),
     types,
     tags,
     entryFields: layOut(spec.types.entry.seq, spec),

@@ -87,16 +87,8 @@ function headerSections(header) {
   ];
 }
 
-// The BigTIFF header has no variable part, so it is one constant.
 function bigtiffHeader(file) {
-  const bytes = file.fields
-    .filter(({ name }) => name !== 'ifd')
-    .flatMap(({ size, valid }) =>
-      typeof valid === 'string'
-        ? [...Buffer.from(valid, 'latin1')]
-        : Array.from({ length: size }, (_, i) => Math.floor(valid / 256 ** i) % 256),
-    );
-  return bytes.map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('');
+  return file.bigtiffHeader.map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('');
 }
 
 function fileSections(file) {

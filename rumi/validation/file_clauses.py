@@ -31,14 +31,20 @@ _AUXILIARY = {254: "NewSubfileType", 255: "SubfileType", 330: "SubIFDs"}
 _NAMED = {**_STRIPS, **_AUXILIARY, **OTHER_GEO}
 
 
+def _hex(found: bytes) -> str:
+    return found.hex(" ") or "0 bytes"
+
+
 def _name(tag: int) -> str:
-    return f"{_NAMES.get(tag, 'tag')} ({tag})"
+    return f"{_NAMES.get(tag) or _NAMED.get(tag, 'tag')} ({tag})"
 
 
 @FILE.clause("byte-order", _PROFILE, "the file uses little-endian byte order")
 def _byte_order(facts: FileFacts) -> None:
-    if facts.first[:2] != b"II":
-        raise Broken("II", facts.first[:2] or "0 bytes", offset=0)
+    found = facts.first[:2]
+    if found != b"II":
+        is_text = found.isascii() and found.decode("ascii").isprintable()
+        raise Broken("II", found.decode() if found and is_text else _hex(found), offset=0)
 
 
 @FILE.clause("bigtiff", _PROFILE, "the file is BigTIFF")
