@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import vm from 'node:vm';
+import { clauseOf } from './model.mjs';
 import { compile } from './parsers.mjs';
 
 const SOURCES = new URL('inspector/', import.meta.url);
@@ -51,7 +52,8 @@ function format({ header, file }) {
       maxCountBits: header.maxCountBits,
       fields: header.fixed.map(({ name, offset, size, type, doc }) => ({ name, offset, size, type, doc })),
     },
-    encodings: header.encodings,
+    clauses: Object.fromEntries(header.fixed.map((field) => [field.name, clauseOf(field)])),
+    encodings: header.encodings.map(({ id, format: code, bits, doc, dtype }) => ({ id, format: code, bits, doc, dtype })),
     formats: header.formats.map(({ value, doc }) => ({ value, doc })),
     frameUnits: header.frameUnits.map(({ id, value, doc }) => ({ id, value, doc })),
     frameUnit: byId(header.frameUnits),

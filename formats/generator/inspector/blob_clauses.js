@@ -3,8 +3,7 @@
 const BLOB = new Registry('blob');
 const MATCH = new Registry('match');
 
-const FIELDS = 'Header blob, Header fields';
-const COUNTS = 'Header blob, Frame byte counts';
+const COUNTS = 'Frame byte counts';
 const FIELD_OFFSETS = Object.fromEntries(FORMAT.header.fields.map(({ name, offset }) => [name, offset]));
 
 function expectField({ fields }, name, isAllowed, text) {
@@ -13,32 +12,36 @@ function expectField({ fields }, name, isAllowed, text) {
 
 const isPositive = (value) => value >= 1;
 
-BLOB.clause('magic', FIELDS, `the magic value is ${hex(FORMAT.header.magic, 8)}`, ({ fields }) => {
+BLOB.clause('magic', FORMAT.clauses.magic, `the magic value is ${hex(FORMAT.header.magic, 8)}`, ({ fields }) => {
   if (fields.magic !== FORMAT.header.magic) throw new Broken(hex(FORMAT.header.magic, 8), hex(fields.magic, 8), { offset: 0 });
 });
 
-BLOB.clause('version', FIELDS, `the format version is ${FORMAT.header.version}`, (facts) => {
+BLOB.clause('version', FORMAT.clauses.version, `the format version is ${FORMAT.header.version}`, (facts) => {
   expectField(facts, 'version', (value) => value === FORMAT.header.version, FORMAT.header.version);
 });
 
-BLOB.clause('sizes', FIELDS, "tile sizes are greater than zero, and so are the image's", (facts) => {
-  for (const name of ['image_width', 'image_length', 'tile_width', 'tile_length']) expectField(facts, name, isPositive, 'of at least 1');
+BLOB.clause('image-size', FORMAT.clauses.image_width, 'the image is at least 1 x 1', (facts) => {
+  for (const name of ['image_width', 'image_length']) expectField(facts, name, isPositive, 'of at least 1');
 });
 
-BLOB.clause('bands', FIELDS, 'samples_per_pixel is at least 1', (facts) => {
+BLOB.clause('tile-size', FORMAT.clauses.tile_width, 'tile sizes are greater than zero', (facts) => {
+  for (const name of ['tile_width', 'tile_length']) expectField(facts, name, isPositive, 'of at least 1');
+});
+
+BLOB.clause('bands', FORMAT.clauses.samples_per_pixel, 'samples_per_pixel is at least 1', (facts) => {
   expectField(facts, 'samples_per_pixel', isPositive, 'of at least 1');
 });
 
-BLOB.clause('encoding', FIELDS, 'the (sample_format, bits_per_sample) pair is listed', ({ fields }) => {
+BLOB.clause('encoding', FORMAT.clauses.sample_format, 'the (sample_format, bits_per_sample) pair is listed', ({ fields }) => {
   const pair = [fields.sample_format, fields.bits_per_sample];
   if (!encodingOf(...pair)) throw new Broken('a listed pair', `(${pair.join(', ')})`, { offset: FIELD_OFFSETS.bits_per_sample });
 });
 
-BLOB.clause('frame-unit', FIELDS, 'frame_unit is 0 (tile) or 1 (cell)', (facts) => {
+BLOB.clause('frame-unit', FORMAT.clauses.frame_unit, 'frame_unit is 0 (tile) or 1 (cell)', (facts) => {
   expectField(facts, 'frame_unit', (value) => Object.values(FORMAT.frameUnit).includes(value), '0 or 1');
 });
 
-BLOB.clause('count-bits', FIELDS, 'count_bits is between 0 and 32', (facts) => {
+BLOB.clause('count-bits', FORMAT.clauses.count_bits, 'count_bits is between 0 and 32', (facts) => {
   const { maxCountBits } = FORMAT.header;
   expectField(facts, 'count_bits', (value) => value <= maxCountBits, `0 to ${maxCountBits}`);
 });
@@ -55,7 +58,7 @@ BLOB.clause('counts-positive', COUNTS, 'every count is greater than zero', (fact
   expectField(facts, 'count_min', isPositive, 'of at least 1');
 });
 
-BLOB.clause('counts-width', COUNTS, 'every count fits TileByteCounts, a LONG', ({ counts }) => {
+BLOB.clause('counts-width', 'Fixed IFD', 'every count fits TileByteCounts, a LONG', ({ counts }) => {
   const frame = counts.findIndex((count) => count > 0xffffffff);
   if (frame >= 0) throw new Broken(`at most ${0xffffffff}`, `${counts[frame]} of frame ${frame}`);
 });
@@ -77,13 +80,27 @@ BLOB.clause('spare-bits', `${COUNTS}, Packing`, 'unused bits in the final byte a
   if (used && facts.last >> used) throw new Broken(`zeros above bit ${used - 1}`, hex(facts.last, 2), { offset: facts.length - 1 });
 });
 
-MATCH.clause('shape', FIELDS, 'image and tile sizes, bands and encoding match the IFD', ({ blob, file }) => {
-  for (const name of [
-    'image_width', 'image_length', 'tile_width', 'tile_length', 'samples_per_pixel', 'bits_per_sample', 'sample_format',
-  ]) {
+function expectSame({ blob, file }, ...names) {
+  for (const name of names) {
     const expected = file.number(TAG[name]);
     expectField(blob, name, (value) => value === expected, `${expected} as in the IFD`);
   }
+}
+
+MATCH.clause('image-size', FORMAT.clauses.image_width, 'the image size matches the IFD', (facts) => {
+  expectSame(facts, 'image_width', 'image_length');
+});
+
+MATCH.clause('tile-size', FORMAT.clauses.tile_width, 'the tile size matches the IFD', (facts) => {
+  expectSame(facts, 'tile_width', 'tile_length');
+});
+
+MATCH.clause('bands', FORMAT.clauses.samples_per_pixel, 'the band count matches the IFD', (facts) => {
+  expectSame(facts, 'samples_per_pixel');
+});
+
+MATCH.clause('encoding', FORMAT.clauses.sample_format, 'the sample encoding matches the IFD', (facts) => {
+  expectSame(facts, 'bits_per_sample', 'sample_format');
 });
 
 MATCH.clause('frame-unit', 'Deriving the frame unit', 'frame_unit is the one of the IFD', ({ blob, file }) => {
@@ -93,7 +110,7 @@ MATCH.clause('frame-unit', 'Deriving the frame unit', 'frame_unit is the one of 
   if (blob.fields.frame_unit !== frameUnit) throw new Broken(frameUnit, blob.fields.frame_unit, { offset: FIELD_OFFSETS.frame_unit });
 });
 
-// The first frame whose counts differ, or -1; BigInt(a) because a broken file may hold any number.
+// The first frame whose counts differ, or -1.
 const differing = (a, b) => a.findIndex((value, i) => Number(value) !== b[i]);
 
 MATCH.clause('counts', COUNTS, 'the counts are those of TileByteCounts', ({ blob, file }) => {

@@ -100,10 +100,22 @@ FILE.clause('counts', 'Fixed IFD', 'each tag has the count listed', (facts) => {
   }
 });
 
-FILE.clause('sizes', 'Header fields', 'image and tile sizes and the band count are at least 1', (facts) => {
-  for (const tag of [TAG.image_width, TAG.image_length, TAG.tile_width, TAG.tile_length, TAG.samples_per_pixel]) {
+function expectPositive(facts, ...tags) {
+  for (const tag of tags) {
     if (BigInt(facts.number(tag)) === 0n) throw new Broken(`${TAG_NAMES[tag]} of at least 1`, 0, { offset: facts.valueOffset(tag) });
   }
+}
+
+FILE.clause('image-size', FORMAT.clauses.image_width, 'the image is at least 1 x 1', (facts) => {
+  expectPositive(facts, TAG.image_width, TAG.image_length);
+});
+
+FILE.clause('tile-size', FORMAT.clauses.tile_width, 'tile sizes are greater than zero', (facts) => {
+  expectPositive(facts, TAG.tile_width, TAG.tile_length);
+});
+
+FILE.clause('bands', FORMAT.clauses.samples_per_pixel, 'SamplesPerPixel is at least 1', (facts) => {
+  expectPositive(facts, TAG.samples_per_pixel);
 });
 
 FILE.clause('same-encoding', 'Sample encodings', 'all bands use the same pair', (facts) => {
@@ -133,14 +145,14 @@ FILE.clause('frame-unit', 'Deriving the frame unit', 'the entry count of TileOff
   }
 });
 
-FILE.clause('ifd-position', 'Fixed IFD, Placement', 'the IFD starts at byte 16, before the frame data', (facts) => {
+FILE.clause('ifd-position', 'Placement', 'the IFD starts at byte 16, before the frame data', (facts) => {
   const { ifdOffset } = FORMAT.placement;
   if (facts.ifdOffset !== BigInt(ifdOffset)) {
     throw new Broken(ifdOffset, facts.ifdOffset, { offset: FORMAT.bigtiff.offsets.ofs_ifd });
   }
 });
 
-FILE.clause('placement', 'Fixed IFD, Placement', 'larger values follow the IFD in rising tag order, no gaps', ({ entries }) => {
+FILE.clause('placement', 'Placement', 'larger values follow the IFD in rising tag order, no gaps', ({ entries }) => {
   if (entries.length !== EXPECTED_TAGS.length || entries.some(({ tag }, i) => tag !== EXPECTED_TAGS[i])) {
     throw new NotChecked('the tags are not the listed ones in order');
   }

@@ -38,7 +38,7 @@ FRAMES.clause('version', 'Frames', 'all frames use the same pinned frame format 
   throw new Broken(`version ${known} in frame ${frame}`, versions[frame], { offset: Number(file.frames.offsets[frame]) });
 });
 
-FRAMES.clause('declared-size', 'tile_width and tile_length', "each frame declares its tile's size", () => {
+FRAMES.clause('declared-size', FORMAT.clauses.tile_width, "each frame declares its tile's size", () => {
   throw new NotChecked(NEEDS_DECODER);
 });
 

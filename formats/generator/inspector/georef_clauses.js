@@ -77,12 +77,15 @@ FILE.clause('epsg-range', DIRECTORY, 'the EPSG code is 1024 to 32766', (facts) =
   }
 });
 
-FILE.clause('epsg-registry', 'Which codes are geographic', 'the registry defines code and kind', (facts) => {
+function askRegistry(facts) {
   const keys = keysOf(facts);
   const isCrs = [FORMAT.modelType.projected, FORMAT.modelType.geographic].includes(keys[KEY.model_type]);
   if (!isCrs || !hasEpsgCode(keys)) throw new NotChecked('the file has no CRS that a registry could know');
   throw new NotChecked('needs a PROJ database, which this page has not; `rumi validate` asks one');
-});
+}
+
+FILE.clause('epsg-registry', DIRECTORY, 'the EPSG registry defines the code', askRegistry);
+FILE.clause('epsg-kind', 'Which codes are geographic', 'the model type is the one of the registry', askRegistry);
 
 FILE.clause('undefined', 'Georeferencing, Undefined georeferencing', 'without CRS: code 0, fixed matrix', (facts) => {
   const keys = keysOf(facts);
