@@ -2,8 +2,12 @@
 
 import pytest
 from hypothesis import HealthCheck, settings
+from peer import other
 
 from rumi import backends
+
+# A fixture by import, so that whoever asks for it gets one process.
+__all__ = ["other"]
 
 # A loaded machine is no bug, so no example has a deadline; the tests that promise
 # a time measure it themselves.
