@@ -107,21 +107,21 @@ def _positive(facts: BlobFacts) -> None:
 
 @BLOB.clause("counts-width", "Fixed IFD", "every count fits TileByteCounts, a LONG")
 def _width(facts: BlobFacts) -> None:
-    large = np.flatnonzero(facts.counts > np.uint64(0xFFFFFFFF))
-    if large.size:
-        raise Broken(f"at most {0xFFFFFFFF}", f"{facts.counts[large[0]]} of frame {large[0]}")
+    if facts.extremes[1] > 0xFFFFFFFF:
+        frame = int(np.argmax(facts.counts > np.uint64(0xFFFFFFFF)))
+        raise Broken(f"at most {0xFFFFFFFF}", f"{facts.counts[frame]} of frame {frame}")
 
 
 @BLOB.clause("canonical-min", f"{_COUNTS}, Encoding", "count_min is the smallest count")
 def _canonical_min(facts: BlobFacts) -> None:
-    smallest = int(facts.counts.min())
+    smallest = facts.extremes[0]
     if smallest != facts.fields["count_min"]:
         raise Broken(smallest, facts.fields["count_min"], offset=_OFFSETS["count_min"])
 
 
 @BLOB.clause("canonical-bits", f"{_COUNTS}, Encoding", "count_bits is the least width that serves")
 def _canonical_bits(facts: BlobFacts) -> None:
-    largest = int(facts.counts.max()) - facts.fields["count_min"]
+    largest = facts.extremes[1] - facts.fields["count_min"]
     if largest.bit_length() != facts.fields["count_bits"]:
         raise Broken(
             largest.bit_length(), facts.fields["count_bits"], offset=_OFFSETS["count_bits"]

@@ -21,8 +21,8 @@ __all__ = ["BlobFacts", "Entry", "FileFacts"]
 # An IFD with more entries than this is looked at no further.
 _MAX_ENTRIES = 4096
 
-# A blob of equal counts can claim any number of frames in 28 bytes.
-_MAX_COUNTS = 1 << 27
+# No array of NumPy is longer, not even one that takes no memory.
+_MOST_COUNTS = 1 << 59
 
 _WIDTHS = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
 _WIDTHS |= {16: 8, 17: 8, 18: 8}
@@ -260,10 +260,19 @@ class BlobFacts:
         count, bits = self.frame_count, self.fields["count_bits"]
         if count == 0:
             raise NotChecked("the blob has no frames")
-        if count > _MAX_COUNTS:
-            raise NotChecked(f"{count} byte counts are too many to look at")
-        residuals = np.zeros(count, dtype=np.uint32)
-        if bits:
-            unpack(np.frombuffer(self.blob, np.uint8)[constants.HEADER_SIZE :], 0, bits, residuals)
-        counts: NDArray[np.uint64] = residuals + np.uint64(self.fields["count_min"])
+        smallest = np.uint64(self.fields["count_min"])
+        if not bits:
+            # In 28 bytes a blob of equal counts claims any number of frames.
+            return np.broadcast_to(smallest, min(count, _MOST_COUNTS))
+        residuals = np.empty(count, dtype=np.uint32)
+        unpack(np.frombuffer(self.blob, np.uint8)[constants.HEADER_SIZE :], 0, bits, residuals)
+        counts: NDArray[np.uint64] = residuals + smallest
         return counts
+
+    @cached_property
+    def extremes(self) -> tuple[int, int]:
+        """The smallest and the largest byte count."""
+        counts = self.counts
+        if not self.fields["count_bits"]:
+            counts = counts[:1]
+        return int(counts.min()), int(counts.max())
