@@ -40,7 +40,17 @@ EXTENSIONS = [
         # Python's own flags ask for debugging symbols, four fifths of each library.
         extra_compile_args=["-O1", "-g"] if DEBUG else ["-O3", "-g0"],
     )
-    for name in ("bits", "header", "plan", "failure", "scatter", "store", "decode", "columns")
+    for name in (
+        "bits",
+        "callback",
+        "columns",
+        "decode",
+        "failure",
+        "header",
+        "plan",
+        "scatter",
+        "store",
+    )
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 __all__ = ["TEMPORARY_SUFFIX", "atomic_file"]
@@ -47,14 +47,13 @@ def atomic_file(path: bytes) -> Iterator[BinaryIO]:
             f"{os.fsdecode(path)}: expected a regular file or none, found another kind"
         )
     folder, base = os.path.split(target)
-    token = os.urandom(4).hex().encode()
+    token = os.urandom(8).hex().encode()
     # Cut so that the temporary's name is no longer than the file system allows.
     temporary = os.path.join(
         folder, b"." + base[:200] + b"." + token + os.fsencode(TEMPORARY_SUFFIX)
     )
-    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
-        with os.fdopen(descriptor, "wb", buffering=_BUFFER) as file:
+        with open(temporary, "xb", buffering=_BUFFER) as file:
             if os.path.exists(target):
                 os.fchmod(file.fileno(), os.stat(target).st_mode & 0o7777)
             yield file
@@ -62,5 +61,8 @@ def atomic_file(path: bytes) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
-        os.unlink(temporary)
+        # It is not there where it could not be made, or where an interrupt came just
+        # after the rename.
+        with suppress(OSError):
+            os.unlink(temporary)
         raise

@@ -11,6 +11,7 @@ if sys.byteorder != "little":
     raise ImportError("rumi reads little-endian words in place and needs a little-endian machine")
 
 from rumi._core.bits import pack, unpack
+from rumi._core.callback import keeping
 from rumi._core.columns import RECORD, parse_headers
 from rumi._core.decode import FRAME_MAGIC, Counter, Decoder, environment, set_geozl
 from rumi._core.failure import openzl_reason
@@ -30,6 +31,7 @@ __all__ = [
     "Target",
     "environment",
     "frame_data_offset",
+    "keeping",
     "openzl_reason",
     "pack",
     "parse_headers",

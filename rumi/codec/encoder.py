@@ -105,4 +105,9 @@ class FrameEncoder:
                 f"OpenZL cannot compress {numbers.size} numbers of {numbers.itemsize} bytes with "
                 f"{self._name}: {openzl_reason(error)}"
             ) from error
+        finally:
+            if self._geometry.interrupts:
+                interrupt = self._geometry.interrupts[0]
+                self._geometry.interrupts.clear()
+                raise interrupt
         return frame

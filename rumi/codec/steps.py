@@ -8,12 +8,14 @@ ran. All choices are integer arithmetic, so every machine makes the same.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from openzl import ext as openzl
 from openzl.ext import nodes
+
+from rumi._core import keeping
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,11 +50,15 @@ class Geometry:
     ----------
     planes, rows, width : int
         Bands, rows of a band, and samples of a row.
+    interrupts : list of BaseException
+        What ended a function graph of the frame, such as Ctrl-C. OpenZL takes any
+        exception for a stream that the graph cannot take, and goes on without it.
     """
 
     planes: int = 1
     rows: int = 1
     width: int = 1
+    interrupts: list[BaseException] = field(default_factory=list)
 
     def set(self, shape: tuple[int, ...]) -> None:
         """Take the shape (h, w) or (B, h, w) of a frame."""
@@ -83,6 +89,7 @@ class _Turned(Geometry):
 
     def __init__(self, frame: Geometry) -> None:
         self._frame = frame
+        self.interrupts = frame.interrupts
 
     def row_length(self, count: int) -> int:
         """Return the numbers of a column."""
@@ -104,6 +111,12 @@ class Function(openzl.FunctionGraph):  # type: ignore[misc]
         super().__init__()
         self._geometry = geometry
         self._successors = list(successors)
+        self.interrupts = geometry.interrupts
+
+    def __init_subclass__(cls) -> None:
+        """Keep what interrupts a graph, for the encoder to raise again."""
+        if "graph" in cls.__dict__:
+            cls.graph = keeping(cls.graph)
 
     def function_graph_description(self) -> Any:
         """Describe the graph to OpenZL."""
