@@ -145,7 +145,7 @@ def read_container(source: Opened) -> Container:
     base = _frame_data_start(first, size, name)
     if base > len(first):
         first += source.read(len(first), base - len(first))
-    return _check(_parse(first[:base], name), size, name)
+    return _check(_parse_whole(first, base, name), size, name)
 
 
 async def read_container_async(source: OpenObject) -> Container:
@@ -155,7 +155,18 @@ async def read_container_async(source: OpenObject) -> Container:
     base = _frame_data_start(first, size, name)
     if base > len(first):
         first += await source.read_async(len(first), base - len(first))
-    return _check(_parse(first[:base], name), size, name)
+    return _check(_parse_whole(first, base, name), size, name)
+
+
+def _parse_whole(first: bytes, base: int, name: str) -> Any:
+    """Parse everything before the frames."""
+    if len(first) < base:
+        # It was longer when its size was asked for.
+        raise TruncatedError(
+            f"{name}: expected frame data from byte {base} on (base_frame_offset), but the file "
+            f"was cut to {len(first)} bytes while it was read"
+        )
+    return _parse(first[:base], name)
 
 
 def _frame_data_start(first: bytes, size: int, name: str) -> int:
