@@ -6,7 +6,6 @@ from functools import cache
 
 import numpy as np
 import oracle
-
 from openzl import ext as zl
 
 from rumi import CodecError, codec
