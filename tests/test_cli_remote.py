@@ -306,6 +306,7 @@ def test_places_that_are_refused(files, server, tmp_path):
         ("404", 1, ("info", files / "a.rumi", "--header", f"{server.url}/none")),
         ("blob", 1, ("info", files / "a.rumi", "--header", f"{server.url}/a.rumi")),
         ("local folder", 2, ("demo", "-o", "s3://bucket/demo")),
+        ("local folder", 2, ("formats", "--target", "ksy", "-o", "s3://bucket/formats")),
         ("on local disks", 1, ("convert", "s3://bucket/*.tif", f"{tmp_path}/")),
         ("go with a URL", 2, ("info", files / "a.rumi", "--endpoint", "http://x")),
         ("go with a URL", 2, ("info", files / "a.rumi", "--anonymous")),

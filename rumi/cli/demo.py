@@ -10,9 +10,8 @@ import click
 
 from rumi import demo as work
 from rumi.cli.console import console, print_json, print_rows, quantity
-from rumi.cli.parameters import json_option, quiet_option
+from rumi.cli.parameters import json_option, local_folder, quiet_option
 from rumi.cli.program import Command
-from rumi.source import is_remote, source_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,19 +24,13 @@ _PICTURE = "chip.png"
 _INDENTED = 16
 
 
-def _local(_ctx: click.Context, _param: click.Parameter, value: str) -> Path:
-    if is_remote(value):
-        raise click.BadParameter(f"expected a local folder, found the URL {source_name(value)}")
-    return Path(value)
-
-
 @click.command(cls=Command)
 @click.option(
     "-o",
     "--output",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    callback=_local,
+    callback=local_folder,
     default="demo-out",
     show_default=True,
     help="Folder for what the demo writes.",

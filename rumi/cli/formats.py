@@ -14,7 +14,7 @@ import click
 
 import rumi
 from rumi.cli.console import print_json, print_rows
-from rumi.cli.parameters import json_option, quiet_option
+from rumi.cli.parameters import json_option, local_folder, quiet_option
 from rumi.cli.program import Command
 from rumi.errors import UnsupportedError
 
@@ -37,10 +37,12 @@ _CHECKED = {
 
 @click.command(cls=Command)
 @click.option("--target", metavar="LANGUAGE", help="What to write; without it, see the list.")
-@click.option("-o", "--output", metavar="DIR", help="Folder to write to.")
+@click.option(
+    "-o", "--output", metavar="DIR", callback=local_folder, help="Local folder to write to."
+)
 @json_option
 @quiet_option
-def formats(target: str | None, output: str | None, as_json: bool, quiet: bool) -> None:
+def formats(target: str | None, output: Path | None, as_json: bool, quiet: bool) -> None:
     """Write parsers of files and header blobs for another language.
 
     They are generated from the format's Kaitai Struct specifications by the
@@ -60,11 +62,11 @@ def formats(target: str | None, output: str | None, as_json: bool, quiet: bool) 
             f"no target {target!r}; there are {', '.join((*languages, *_COPIED, 'all'))}"
         )
     if target in _COPIED:
-        names = _copy(folder, _COPIED[target], Path(output))
+        names = _copy(folder, _COPIED[target], output)
     else:
-        names = _generate(folder, target, Path(output), quiet=quiet or as_json)
+        names = _generate(folder, target, output, quiet=quiet or as_json)
     if as_json:
-        print_json({"target": target, "output": output, "files": names})
+        print_json({"target": target, "output": str(output), "files": names})
     elif not quiet:
         click.echo(f"{output}: {', '.join(names)}")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -26,6 +27,7 @@ __all__ = [
     "json_option",
     "load_bytes",
     "load_header",
+    "local_folder",
     "located",
     "numbers",
     "quiet_option",
@@ -69,6 +71,15 @@ def numbers(separator: str, counts: tuple[int, ...], form: str) -> Callable[...,
         return found
 
     return read
+
+
+def local_folder(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Path | None:
+    """Take a folder of this machine, for what writes into it file by file."""
+    if value is None:
+        return None
+    if is_remote(value):
+        raise click.BadParameter(f"expected a local folder, found the URL {source_name(value)}")
+    return Path(os.fsdecode(local_path(value)))
 
 
 def window_option(command: F) -> F:
