@@ -446,6 +446,7 @@ types:
         valid:
           min: 'has_crs ? min_epsg : 0'
           max: 'has_crs ? max_epsg : 0'
+        -rumi-accepted: min_epsg to max_epsg, or 0 without CRS
         doc: EPSG code of the CRS, or 0 where there is none.
     instances:
       has_crs:

@@ -94,6 +94,7 @@ seq:
     # makes the parser refuse an unlisted pair at once and not on first use.
     valid:
       expr: sample_encoding.to_i / 256 == _.to_i
+    -rumi-accepted: a listed pair with bits_per_sample
     doc: The sample type.
     doc-ref: rumi specification 0.1.0, Header fields, bits_per_sample and sample_format
   - id: frame_unit
@@ -128,6 +129,7 @@ seq:
     # byte are zero; both are needed for one content to have one blob.
     valid:
       expr: packed_residuals.length == len_packed and _io.eof and unused_bits == 0
+    -rumi-accepted: exactly these bytes, unused bits zero
     doc: |
       residual[i] = byte count of frame i - count_min, in frame-index order,
       count_bits bits each, starting from the least significant bit of the first

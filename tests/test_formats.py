@@ -6,6 +6,7 @@ terms than the specifications: numbers as strings of bits, offsets by adding up.
 
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -354,11 +355,60 @@ def test_unknown_language_is_a_usage_error(tmp_path):
 
 def test_generated_files_hold_no_local_names():
     generated = [*(ROOT / "rumi" / "_generated").glob("*.py"), *(FORMATS / "docs").iterdir()]
-    assert len(generated) == 9
+    assert len(generated) > 10
     for path in [*generated, ROOT / "rumi" / "_core" / "layout.pxd"]:
         text = path.read_text()
         assert "Do not edit" in text.partition("\n\n")[0], path
         assert str(ROOT) not in text, path
+
+
+DOCS = FORMATS / "docs"
+
+
+def test_the_page_is_whole_and_needs_nothing_else():
+    page = (DOCS / "index.html").read_text()
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(set(ids)) == len(ids) > 50
+    links = re.findall(r'href="([^"]+)"', page)
+    assert {link[1:] for link in links if link.startswith("#")} <= set(ids)
+    assert {link for link in links if not link.startswith("#")} == {
+        "../vectors/README.md",
+        "inspector.html",
+    }
+    assert "<script" not in page
+    assert not re.search(r"\b(src|srcset)=|@import|url\(", page)
+    assert page.count("<svg") == 2
+    for wanted in ("prefers-color-scheme: dark", "@media print", 'lang="en"', "viewport"):
+        assert wanted in page
+    for dtype in PAIRS.values():
+        assert f">{dtype}</code>" in page
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda path: path.name)
+def test_links_of_the_pages_lead_somewhere(page):
+    text = page.read_text()
+    for target, _, anchor in re.findall(r"\]\(([^)#]*)(#?)([^)]*)\)", text):
+        path = DOCS / target if target else page
+        assert path.is_file(), target
+        headings = re.findall(r"^#+ (.*)$", path.read_text(), re.M)
+        slugs = {re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-") for heading in headings}
+        assert not anchor or anchor in slugs, anchor
+    # Every row of a table has as many cells as its head.
+    for block in re.findall(r"(?:^\|.*\|\n)+", text, re.M):
+        widths = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
+        assert len(widths) == 1, block
+
+
+def test_every_field_is_in_the_page_and_every_language_in_its_table():
+    header = (DOCS / "header.md").read_text()
+    for name, offset, size, kind in constants.HEADER_FIELDS:
+        assert f"| {offset} | {size} | {kind} | `{name}` |" in header
+    for sample_format, bits, name, dtype, itemsize, meaning in constants.ENCODINGS:
+        row = f"| {sample_format} | {bits} | {meaning} | `{name}` | `{dtype}` | {itemsize} |"
+        assert row in header
+    languages = json.loads((FORMATS / "generator" / "languages.json").read_text())
+    table = (DOCS / "languages.md").read_text()
+    assert all(f"| `{target}` | {entry['name']} |" in table for target, entry in languages.items())
 
 
 # --- Constants

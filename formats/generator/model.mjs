@@ -54,10 +54,12 @@ function layOut(seq, spec) {
   });
 }
 
-// The clause of the specification that a `doc-ref` names; of several the first.
-export function clauseOf({ docRef }) {
-  return docRef.replace(/^rumi specification [\d.]+, /, '').split('; ')[0];
-}
+// The clauses of the specification that a `doc-ref` names: NAME, CLAUSE; CLAUSE.
+export const clausesOf = (docRef) => (docRef ? docRef.replace(/^[^,]*, /, '').split('; ') : []);
+export const specificationOf = (docRef) => docRef.split(', ')[0];
+
+// The first of them, for where only one can stand.
+export const clauseOf = ({ docRef }) => clausesOf(docRef)[0];
 
 function members(table) {
   return Object.entries(table).map(([value, member]) => ({ value: Number(value), ...member }));

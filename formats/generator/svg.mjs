@@ -3,17 +3,24 @@
 
 import { externalValue } from './model.mjs';
 
+// The names are those of this picture alone, since an HTML page may hold several.
 const STYLE = `
-  text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #1f2328; }
-  .note { font-size: 10px; fill: #59636e; }
-  .title { font-weight: bold; }
-  rect { fill: #ffffff; stroke: #59636e; }
-  .meta { fill: #ddf4ff; }
-  .shape { fill: #dafbe1; }
-  .type { fill: #fff8c5; }
-  .data { fill: #ffeff7; }
-  .page { fill: #ffffff; stroke: none; }
-  .hull { fill: none; stroke: #1f2328; }
+  .bytemap { --ink: #1f2328; --note: #59636e; --meta: #ddf4ff; --shape: #dafbe1; --type: #fff8c5; --data: #ffeff7;
+    --page: #ffffff; }
+  @media screen and (prefers-color-scheme: dark) {
+    .bytemap { --ink: #e6edf3; --note: #9aa4af; --meta: #123a5c; --shape: #12432a; --type: #453a08; --data: #4c1f3a;
+      --page: #0f1318; }
+  }
+  .bytemap text { font: 12px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: var(--ink); }
+  .bytemap .note { font-size: 10px; fill: var(--note); }
+  .bytemap .title { font-weight: bold; }
+  .bytemap rect { fill: var(--page); stroke: var(--note); }
+  .bytemap .meta { fill: var(--meta); }
+  .bytemap .shape { fill: var(--shape); }
+  .bytemap .type { fill: var(--type); }
+  .bytemap .data { fill: var(--data); }
+  .bytemap .page { fill: var(--page); stroke: none; }
+  .bytemap .hull { fill: none; stroke: var(--ink); }
 `;
 
 const escape = (text) => String(text).replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
@@ -28,7 +35,7 @@ function box(x, y, width, height, style) {
 
 function picture(width, height, title, body) {
   return (
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">\n`
+    `<svg xmlns="http://www.w3.org/2000/svg" class="bytemap" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">\n`
     + '<!-- Generated from formats/*.ksy by formats/generate.mjs. Do not edit. -->\n'
     + `<title>${escape(title)}</title>\n<style>${STYLE}</style>\n${box(0, 0, width, height, 'page')}${body}</svg>\n`
   );

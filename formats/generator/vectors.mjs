@@ -105,6 +105,16 @@ ${listing(blobs)}
 ${listing(files)}`;
 }
 
+// Names of malformed vectors under the clause they break, blobs first.
+export function malformedByClause(model) {
+  const found = new Map();
+  const all = [...blobVectors(model).map((v) => ['blob', v]), ...fileVectors(model).map((v) => ['file', v])];
+  for (const [kind, { clause, name }] of all.filter(([, { verdict }]) => verdict === 'malformed')) {
+    found.set(clause, [...(found.get(clause) ?? []), `${kind} ${name}`]);
+  }
+  return found;
+}
+
 export function conformanceVectors(model) {
   const blobs = blobVectors(model);
   const files = fileVectors(model);

@@ -188,8 +188,9 @@ def _cache(folder: Path) -> Path:
     """Return where a generator with its packages is kept: a folder for its contents."""
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     digest = hashlib.sha256()
-    for path in sorted((*folder.glob("*.*"), *folder.glob("generator/*"))):
-        digest.update(path.name.encode() + path.read_bytes())
+    for path in sorted((*folder.glob("*.*"), *folder.glob("generator/**/*"))):
+        if path.is_file():
+            digest.update(path.name.encode() + path.read_bytes())
     return Path(root) / "rumi" / f"formats-{digest.hexdigest()[:16]}"
 
 
