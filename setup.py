@@ -72,7 +72,7 @@ class BuildPy(build_py):
             "generate.mjs",
             "package.json",
             ".npmrc",
-            "generator/*",
+            "generator/**/*",
             "vectors/*",
         ):
             for path in sorted(filter(Path.is_file, FORMATS.glob(pattern))):
