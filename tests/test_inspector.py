@@ -507,6 +507,27 @@ def test_ninety_thousand_frames(page, tmp_path):
     assert page.get_attribute("#ranges", "data-frames") == "90000"
 
 
+@pytest.mark.parametrize(("side", "status"), [(64, "passed"), (100, "not checked")])
+def test_frames_far_apart_are_looked_at_one_by_one_or_not_at_all(page, tmp_path, side, status):
+    fields = fields_of((1, side, side), (1, 1), pair=(1, 8))
+    sparse_file(tmp_path / "apart.rumi", counts_for(side * side, smallest=60_000), fields)
+    look(page, tmp_path / "apart.rumi")
+    assert failed(page) == set()
+    assert findings_of(page)["frame.magic"]["status"] == status
+    # The two arrays, and four bytes of each frame.
+    assert sum(page.evaluate("window.reads")) < 16 * side * side + 1000
+
+
+def test_a_file_that_cannot_be_read(page):
+    page.evaluate(
+        """() => { Blob.prototype.arrayBuffer = () =>
+          Promise.reject(new DOMException('it is gone', 'NotFoundError')); }"""
+    )
+    page.set_input_files("#file-input", str(GOLDEN / "u8_1x1.rumi"))
+    page.wait_for_selector("body[data-state=error]")
+    assert page.inner_text("#status") == "The file could not be read: it is gone"
+
+
 def test_names_of_files_are_text(page, tmp_path):
     name = "<img src=x onerror=alert(1)>.rumi"
     shutil.copy(GOLDEN / "u8_1x1.rumi", tmp_path / name)

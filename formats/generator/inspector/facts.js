@@ -12,9 +12,12 @@ const TIFF_WIDTHS = { 1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 
 const FRAME_MAGIC = 0xd7b1a5c0;
 const FRAME_VERSIONS = 64;
 
-// Reads of frame starts: neighbours within one span take one.
+// Reads of frame starts: what lies between two is read too if it is little.
+const START_GAP = 1 << 12;
 const START_SPAN = 1 << 20;
 const MAX_START_READS = 1 << 13;
+const MAX_START_BYTES = 1 << 26;
+const CONCURRENT_READS = 32;
 
 const TAG = Object.fromEntries(FORMAT.tags.map(({ id, value }) => [id, value]));
 
@@ -204,30 +207,34 @@ class FileFacts extends Kept {
     });
   }
 
-  // The first four bytes of every frame, in as few reads as will do.
+  // The first four bytes of every frame: of small neighbours with one read, of large ones with one each.
   async readStarts() {
     const { offsets, counts } = this.frames;
     if (this.end > this.size) throw new NotChecked('frames reach beyond the end of the file');
     const groups = [];
+    let total = 0;
     for (let k = 0; k < offsets.length; k += 1) {
       const [start, end] = [Number(offsets[k]), Number(offsets[k]) + 4];
       const last = groups.at(-1);
-      if (last && start >= last.start && end - last.start <= START_SPAN) Object.assign(last, { stop: k + 1, end: Math.max(last.end, end) });
+      const isNear = last && start >= last.start && start - last.end <= START_GAP && end - last.start <= START_SPAN;
+      total += isNear ? Math.max(0, end - last.end) : end - start;
+      if (isNear) Object.assign(last, { stop: k + 1, end: Math.max(last.end, end) });
       else groups.push({ start, end, first: k, stop: k + 1 });
-      if (groups.length > MAX_START_READS) {
+      if (groups.length > MAX_START_READS || total > MAX_START_BYTES) {
         throw new NotChecked(`${plural(offsets.length, 'frame')} so far apart are more than this page looks at; \`rumi validate\` does`);
       }
     }
     const starts = new Uint8Array(4 * offsets.length);
-    await Promise.all(
-      groups.map(async ({ start, end, first, stop }) => {
-        const bytes = await readBytes(this.file, start, end - start);
-        for (let k = first; k < stop; k += 1) {
-          const at = Number(offsets[k]) - start;
-          starts.set(bytes.subarray(at, at + Math.min(4, Number(counts[k]))), 4 * k);
-        }
-      }),
-    );
+    const read = async ({ start, end, first, stop }) => {
+      const bytes = await readBytes(this.file, start, end - start);
+      for (let k = first; k < stop; k += 1) {
+        const at = Number(offsets[k]) - start;
+        starts.set(bytes.subarray(at, at + Math.min(4, Number(counts[k]))), 4 * k);
+      }
+    };
+    for (let i = 0; i < groups.length; i += CONCURRENT_READS) {
+      await Promise.all(groups.slice(i, i + CONCURRENT_READS).map(read));
+    }
     return starts;
   }
 }

@@ -79,6 +79,8 @@ function headerRows({ first }) {
   }));
 }
 
+// Of more values than a matrix or a directory has, only the first few.
+const MAX_SHOWN_VALUES = 16;
 const SHOWN_VALUES = 4;
 
 function entryValue(file, entry, isFirst) {
@@ -86,8 +88,9 @@ function entryValue(file, entry, isFirst) {
   if (!isFirst || !EXPECTED_TAGS.includes(entry.tag)) return place();
   try {
     const values = file.array(entry.tag);
-    const shown = Array.from(values.subarray(0, SHOWN_VALUES), (value) => String(value)).join(', ');
-    return values.length > SHOWN_VALUES ? `${shown}, …` : shown;
+    const isLong = values.length > MAX_SHOWN_VALUES;
+    const shown = Array.from(isLong ? values.subarray(0, SHOWN_VALUES) : values, (value) => String(value)).join(', ');
+    return isLong ? `${shown}, …` : shown;
   } catch (error) {
     if (!(error instanceof NotChecked)) throw error;
     return `${place()} (${error.message})`;

@@ -70,7 +70,7 @@ function showAll() {
   const refusals = fields.flatMap(([, , { refusals: found }]) => found);
   if (refusals.length > 0 && !findings.some(({ status }) => status === 'failed')) {
     const clause = { id: 'parser', section: 'the generated parser', text: 'the generated parser accepts' };
-    findings.push({ clause, status: 'failed', expected: 'acceptance', found: refusals[0].join(''), offset: null, reason: '' });
+    findings.push({ clause, status: 'failed', expected: 'acceptance', found: refusals[0].join(': '), offset: null, reason: '' });
   }
   showFindings(findings, given.map(({ name }) => name));
   fill('fields', ...fields.map(([title, { name, size }, found]) => fieldCard(title, name, size, found)));

@@ -67,7 +67,7 @@ function fieldTable({ title, rows }) {
 
 function parserLine(refusals) {
   if (refusals.length === 0) return element('p', { class: 'parser', 'data-parser': 'accepts' }, 'The parser generated from the specification accepts it.');
-  const lines = refusals.map(([name, why]) => element('p', { class: 'parser', 'data-parser': 'refuses' }, `The generated parser refuses it: ${name}${why}`));
+  const lines = refusals.map(([name, why]) => element('p', { class: 'parser', 'data-parser': 'refuses' }, `The generated parser refuses it: ${name}: ${why}`));
   return element('div', {}, ...lines);
 }
 
