@@ -175,7 +175,7 @@ def _frame_data_start(first: bytes, size: int, name: str) -> int:
     if len(first) < constants.EXTERNAL_OFFSET:
         raise TruncatedError(
             f"{name}: expected at least {constants.EXTERNAL_OFFSET} bytes of BigTIFF header and "
-            f"IFD, found {len(first)}"
+            f"IFD, found {len(first)} (File profile)"
         )
     parsed = _parse(first[: constants.EXTERNAL_OFFSET], name)
     frames = parsed.ifd.tile_offsets.count
@@ -187,7 +187,7 @@ def _frame_data_start(first: bytes, size: int, name: str) -> int:
     if base >= size:
         raise TruncatedError(
             f"{name}: expected frame data from byte {base} on (base_frame_offset), found a file of "
-            f"{size} bytes"
+            f"{size} bytes (File profile)"
         )
     return base
 
@@ -195,11 +195,11 @@ def _frame_data_start(first: bytes, size: int, name: str) -> int:
 def _refuse_foreign(first: bytes, name: str) -> None:
     """Say what a file is that is certainly no rumi file."""
     if not first:
-        raise TruncatedError(f"{name}: expected a rumi file, found 0 bytes")
+        raise TruncatedError(f"{name}: expected a rumi file, found 0 bytes (File profile)")
     if constants.BIGTIFF_HEADER.startswith(first):
         raise TruncatedError(
             f"{name}: expected at least {constants.EXTERNAL_OFFSET} bytes of BigTIFF header and "
-            f"IFD, found {len(first)}"
+            f"IFD, found {len(first)} (File profile)"
         )
     start = first[:4]
     found = {
@@ -214,7 +214,7 @@ def _refuse_foreign(first: bytes, name: str) -> None:
         hint = "; convert a GeoTIFF with `rumi convert`" if "TIFF" in found else ""
         raise FormatError(
             f"{name}: expected a little-endian BigTIFF with the rumi profile (byte 0: 49 49 2b 00),"
-            f" found {found}{hint}"
+            f" found {found} (File profile){hint}"
         )
     if start == b"II+\0" and len(first) >= constants.EXTERNAL_OFFSET:
         _refuse_ordinary_bigtiff(first, name)
@@ -236,8 +236,8 @@ def _refuse_ordinary_bigtiff(first: bytes, name: str) -> None:
         missing = [tag for tag in expected if tag not in tags]
         raise FormatError(
             f"{name}: the IFD must hold exactly the {len(expected)} tags of the rumi profile, "
-            f"found {count} entries (extra tags {extra[:8]}, missing tags {missing}); an ordinary "
-            "GeoTIFF converts with `rumi convert`"
+            f"found {count} entries (extra tags {extra[:8]}, missing tags {missing}; Fixed IFD); "
+            "an ordinary GeoTIFF converts with `rumi convert`"
         )
 
 
@@ -310,7 +310,7 @@ def _uniform(raw: bytes, tag: str, name: str) -> int:
         band = int(different[0])
         raise FormatError(
             f"{name}: {tag}: expected {values[0]} for every band, found {values[band]} for band "
-            f"{band}"
+            f"{band} (Sample encodings)"
         )
     return int(values[0])
 
@@ -323,7 +323,7 @@ def _check_frames(
     if empty.size:
         raise FormatError(
             f"{name}: TileByteCounts of frame {empty[0]}: expected more than 0, found 0 (sparse "
-            "frames are not allowed)"
+            "frames are not allowed; File profile)"
         )
     base = frame_data_offset(len(offsets), parsed.samples_per_pixel)
     ends = np.cumsum(counts, dtype=np.uint64) + np.uint64(base)
@@ -331,21 +331,24 @@ def _check_frames(
     wrong = np.flatnonzero(offsets != expected)
     if wrong.size:
         frame = int(wrong[0])
-        order = " (the frames are not in frame-index order)" if _contiguous(offsets, counts) else ""
+        clause = "File profile" if frame else "Deriving base_frame_offset"
+        if bool((offsets[1:] < offsets[:-1]).any()) and _contiguous(offsets, counts):
+            clause = "the frames are not in frame-index order; Rejected orders"
         raise FormatError(
             f"{name}: TileOffsets of frame {frame}: expected {expected[frame]}, found "
-            f"{offsets[frame]}{order}"
+            f"{offsets[frame]} ({clause})"
         )
     end = int(ends[-1])
     if end > size:
         frame = int(np.searchsorted(ends, np.uint64(size), side="right"))
         raise TruncatedError(
             f"{name}: expected {end} bytes, found {size}; the file ends in frame {frame}, bytes "
-            f"{expected[frame]} to {ends[frame]}"
+            f"{expected[frame]} to {ends[frame]} (File profile)"
         )
     if end < size:
         raise FormatError(
-            f"{name}: expected {end} bytes, found {size}: bytes follow the last frame"
+            f"{name}: expected {end} bytes, found {size}: bytes follow the last frame "
+            "(File profile)"
         )
 
 

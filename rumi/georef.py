@@ -352,7 +352,8 @@ def decode(matrix: bytes, keys: bytes, *, where: str = "") -> Georeferencing:
     _check_keys(shorts, at)
     raster_type: RasterType = "point" if shorts[11] == _RASTERS["point"] else "area"
     if shorts[7] == k.MODEL_TYPE_UNDEFINED:
-        _check_matrix(doubles, k.UNDEFINED_TRANSFORMATION, f"{at}no CRS, so ")
+        undefined = k.UNDEFINED_TRANSFORMATION
+        _check_matrix(doubles, undefined, f"{at}no CRS, so ", "Undefined georeferencing")
         return Georeferencing(None, None, raster_type)
     a, b, c, d, e, f = (doubles[position] for position in _COEFFICIENTS)
     transform = a, b, c, d, e, f
@@ -370,16 +371,26 @@ def _check_keys(shorts: tuple[int, ...], at: str) -> None:
             key = f"{_KEY_FIELDS[i % 4]} of {_KEY_NAMES[i // 4 - 1]}" if i > 3 else _HEADER[i]
             wanted = f"{allowed[0]}..{allowed[-1]}" if len(allowed) > 1 else f"{allowed[0]}"
             wanted += f" with GTModelTypeGeoKey {shorts[7]}" if i > 11 else ""
+            undefined = i == 15 and shorts[7] == k.MODEL_TYPE_UNDEFINED
+            clause = "Undefined georeferencing" if undefined else "GeoKeyDirectoryTag"
             raise FormatError(
                 f"{at}GeoKeyDirectoryTag element {i} ({key}, byte {2 * i}): "
-                f"expected {wanted}, found {found}"
+                f"expected {wanted}, found {found} (Georeferencing, {clause})"
             )
 
 
-def _check_matrix(doubles: Sequence[float], expected: Sequence[float], at: str) -> None:
+def _check_matrix(
+    doubles: Sequence[float],
+    expected: Sequence[float],
+    at: str,
+    clause: str = "ModelTransformationTag",
+) -> None:
     """Refuse a matrix with a wrong fixed element or a coefficient that is not finite."""
     for i, (found, wanted) in enumerate(zip(doubles, expected, strict=True)):
         if found != wanted or not math.isfinite(found):
             place = f"element {i} (row {i // 4}, column {i % 4}, byte {8 * i})"
             need = wanted if math.isfinite(wanted) else "a finite number"
-            raise FormatError(f"{at}ModelTransformationTag {place}: expected {need}, found {found}")
+            raise FormatError(
+                f"{at}ModelTransformationTag {place}: expected {need}, found {found} "
+                f"(Georeferencing, {clause})"
+            )

@@ -19,6 +19,7 @@ from kaitaistruct import KaitaiStructError
 import rumi
 from rumi import Header, HeaderError, RumiError, TruncatedError
 from rumi._core import BlobHeader, Plan, frame_data_offset, serialise
+from rumi._generated.constants import CLAUSES
 from rumi._generated.rumi_header import RumiHeader
 from rumi.encodings import from_pair
 
@@ -262,7 +263,7 @@ def test_a_wrong_field_is_named_with_its_place(field, value, expected, found):
     assert field in text
     assert re.search(rf"byte {oracle.FIELD_OFFSETS[field]}\b", text)
     assert f"{expected}" in text.partition("expected ")[2].partition(", found")[0]
-    assert text.endswith(f"found {found}")
+    assert text.endswith(f"found {found} ({CLAUSES[field]})")
     assert "\n" not in text
     assert isinstance(caught.value, RumiError)
     assert isinstance(caught.value, ValueError)

@@ -15,6 +15,7 @@ from libc.string cimport memcpy
 from rumi._core cimport layout
 from rumi._core.bits cimport Scan, bit_length, residual_at, residual_scan, residual_sum
 
+from rumi._generated.constants import CLAUSES as _CLAUSES
 from rumi.errors import HeaderError, TruncatedError
 
 cdef enum:
@@ -42,7 +43,11 @@ cdef str _hex(int64_t value):
 
 
 cdef object _field_error(str field, int offset, str expected, str found):
-    return HeaderError(f"header blob: {field} (byte {offset}): expected {expected}, found {found}")
+    # Of a pair of fields, both are in one clause.
+    clause = _CLAUSES[field.split(", ")[0]]
+    return HeaderError(
+        f"header blob: {field} (byte {offset}): expected {expected}, found {found} ({clause})"
+    )
 
 
 cdef class BlobHeader:
@@ -90,7 +95,8 @@ cdef class BlobHeader:
         cdef uint32_t magic
         if size < layout.HEADER_SIZE:
             raise TruncatedError(
-                f"header blob: expected at least {layout.HEADER_SIZE} bytes, found {size}"
+                f"header blob: expected at least {layout.HEADER_SIZE} bytes, found {size} "
+                "(Header blob)"
             )
         memcpy(&magic, data + layout.OFFSET_MAGIC, 4)
         memcpy(&self.version, data + layout.OFFSET_VERSION, 2)
@@ -166,7 +172,8 @@ cdef class BlobHeader:
         if grid > (<uint64_t> 1 << MAX_FRAME_SHIFT) // bands:
             raise HeaderError(
                 f"header blob: {self.tiles_across} x {self.tiles_down} grid positions with "
-                f"{self.samples_per_pixel} bands describe a file of more than 2**63 bytes"
+                f"{self.samples_per_pixel} bands describe a file of more than 2**63 bytes "
+                "(Header blob)"
             )
         self.frame_count = <int64_t> (grid * bands)
         self.base_frame_offset = base_offset(self.frame_count, self.samples_per_pixel)
@@ -184,13 +191,13 @@ cdef class BlobHeader:
             raise TruncatedError(
                 f"header blob: {n} residuals of {bits} bits (count_bits, byte "
                 f"{layout.OFFSET_COUNT_BITS}) need {layout.HEADER_SIZE + (int(n) * bits + 7) // 8} "
-                f"bytes, found {layout.HEADER_SIZE + self._packed_size}"
+                f"bytes, found {layout.HEADER_SIZE + self._packed_size} (Header blob)"
             )
         if self._packed_size != (n * bits + 7) // 8:
             raise HeaderError(
                 f"header blob: expected exactly {layout.HEADER_SIZE + (n * bits + 7) // 8} bytes "
                 f"for {n} frames at count_bits {bits}, found "
-                f"{layout.HEADER_SIZE + self._packed_size}"
+                f"{layout.HEADER_SIZE + self._packed_size} (Header blob)"
             )
         if n > available // self.count_min:
             raise HeaderError(
@@ -233,17 +240,20 @@ cdef class BlobHeader:
         if spare and self._packed[size - 1] >> (8 - spare):
             raise HeaderError(
                 f"header blob: unused bits (byte {layout.HEADER_SIZE + size - 1}): expected the "
-                f"upper {spare} to be zero, found {_hex(self._packed[size - 1])}"
+                f"upper {spare} to be zero, found {_hex(self._packed[size - 1])} "
+                "(Frame byte counts, Packing)"
             )
         if not has_zero:
             raise HeaderError(
                 f"header blob: count_min (byte {layout.OFFSET_COUNT_MIN}): expected the smallest "
-                f"byte count, found {self.count_min}, which no frame has"
+                f"byte count, found {self.count_min}, which no frame has "
+                "(Frame byte counts, Encoding)"
             )
         if bit_length(seen) != bits:
             raise HeaderError(
                 f"header blob: count_bits (byte {layout.OFFSET_COUNT_BITS}): expected "
-                f"{bit_length(seen)}, the width of the largest residual, found {bits}"
+                f"{bit_length(seen)}, the width of the largest residual, found {bits} "
+                "(Frame byte counts, Encoding)"
             )
         if <uint64_t> self.count_min + <uint64_t> seen > 0xFFFFFFFF:
             self._check_largest()
@@ -260,7 +270,7 @@ cdef class BlobHeader:
             if count > 0xFFFFFFFF:
                 raise HeaderError(
                     f"header blob: byte count of frame {index}: expected at most {0xFFFFFFFF}, "
-                    f"found {count}"
+                    f"found {count} (Fixed IFD)"
                 )
         return 0
 
