@@ -12,6 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from multiprocessing import get_context
+from pkgutil import resolve_name
 from typing import Any, TypeAlias
 
 from rumi.errors import UnsupportedError
@@ -98,7 +99,8 @@ def run(
     Raises
     ------
     UnsupportedError
-        If there is a client, and no dask.distributed.
+        If there is a client, and no dask.distributed, or its workers lack what
+        `work` is made of.
     """
     if client is not None:
         yield from _clustered(work, parts, client)
@@ -177,6 +179,7 @@ def _clustered(work: Work, parts: Sequence[Sequence[Any]], client: Any) -> Itera
         raise UnsupportedError(
             f"a client needs dask.distributed ({error}): pip install distributed"
         ) from error
+    _check_workers(work, client)
     waiting = iter(enumerate(parts))
     numbers = {_submit(work, part, client): number for number, part in islice(waiting, _IN_FLIGHT)}
     done = as_completed(list(numbers), loop=client.loop)
@@ -198,6 +201,17 @@ def _clustered(work: Work, parts: Sequence[Sequence[Any]], client: Any) -> Itera
                 done.add(future)
     finally:
         client.cancel(list(numbers))
+
+
+def _check_workers(work: Work, client: Any) -> None:
+    """Refuse a cluster where the work cannot be imported: Dask would wait for it for ever."""
+    name = f"{work.__module__}:{work.__qualname__}"
+    for worker, found in client.run(resolve_name, name, on_error="return").items():
+        if isinstance(found, Exception):
+            raise UnsupportedError(
+                f"client: its worker {worker} cannot import {work.__module__} "
+                f"({type(found).__name__}: {found}); install rumi there as it is here"
+            ) from found
 
 
 def _submit(work: Work, part: Sequence[Any], client: Any) -> Any:

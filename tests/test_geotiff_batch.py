@@ -2,6 +2,8 @@
 
 import os
 import pickle
+import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -230,6 +232,21 @@ def test_a_lost_worker_of_a_cluster_costs_nothing(tmp_path, scenes, dask_client,
     assert lost.message.startswith(f"{killer}: ")
     assert not (tmp_path / "out" / "kill.rumi").exists()
     assert sum(isinstance(result, Conversion) for result in results) == 5
+
+
+@pytest.mark.filterwarnings("ignore")  # those of Dask
+def test_a_cluster_that_lacks_rumi_is_named(tmp_path, scenes, dask_client, monkeypatch):
+    ghost = types.ModuleType("ghost")
+    monkeypatch.setitem(sys.modules, "ghost", ghost)
+
+    def run_all(jobs):
+        return [job.run() for job in jobs]
+
+    run_all.__module__, run_all.__qualname__ = "ghost", "run_all"
+    ghost.run_all = run_all
+    monkeypatch.setattr(geotiff.batch, "_run_all", run_all)
+    with pytest.raises(rumi.UnsupportedError, match=r"tcp://.* cannot import ghost .*install rumi"):
+        convert_many(scenes, tmp_path / "out", client=dask_client)
 
 
 def test_clients_that_are_none(tmp_path):

@@ -132,7 +132,7 @@ def convert_many(
     FileNotFoundError
         If a folder or pattern has no GeoTIFF.
     UnsupportedError
-        If there is a client, and no dask.distributed.
+        If there is a client, and no dask.distributed here or no rumi there.
     OSError
         If `folder` cannot be made.
 
