@@ -1,6 +1,8 @@
 """Live, against rumi-eo 0.16.0: it reads our files, we read its files (see peer.py)."""
 
 import itertools
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -176,3 +178,39 @@ def test_we_find_its_files_where_they_lie(other, tmp_path, place):
         (tmp_path / name).read_bytes()[base - 160 : base] for name in ("a.rumi", "b.rumi")
     )
     assert theirs == ours
+
+
+VECTORS = Path(__file__).resolve().parents[1] / "formats" / "vectors"
+
+
+def vectors_of(name):
+    return json.loads((VECTORS / f"{name}.json").read_text())["vectors"]
+
+
+# Bytes that it does not look at when it indexes a file.
+LAX = re.compile(r"start-reserved|matrix-(zero|one|without)-.*|keys-(location|count)")
+
+
+def test_it_agrees_with_the_conformance_vectors(other, tmp_path):
+    """They are made by neither: it sees in the valid ones what they say, and refuses the others."""
+    blobs, files = vectors_of("blobs"), vectors_of("files")
+    jobs = [{"do": "header", "blob": blob["hex"]} for blob in blobs]
+    for file in files:
+        path = tmp_path / f"{file['name']}.rumi"
+        path.write_bytes(bytes.fromhex(file["hex"]))
+        jobs.append({"do": "index", "source": str(path)})
+    agreed = refused = 0
+    for vector, answer in zip(blobs + files, other(jobs, refusals=True), strict=True):
+        if vector["name"] == "largest-image":
+            continue  # It has a limit of its own.
+        if vector["verdict"] == "valid":
+            derived = vector["derived"]
+            assert answer["frames"] == derived["frame_count"], vector["name"]
+            for name in ("tiles_across", "tiles_down", "base_frame_offset"):
+                assert answer[name] == derived[name], vector["name"]
+            agreed += 1
+        elif vector.get("check") in ("structure", "values") and not LAX.fullmatch(vector["name"]):
+            assert "error" in answer, vector["name"]
+            refused += 1
+    assert agreed > 80
+    assert refused > 100

@@ -221,9 +221,9 @@ def _field_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _frame_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
     sizes = found["frame_byte_counts"]
-    across, down = found["tiles_across"], found["tiles_down"]
     return [
-        ("grid", f"{down:,} tiles down, {across:,} across"),
+        ("tiles_across", f"{found['tiles_across']:,}"),
+        ("tiles_down", f"{found['tiles_down']:,}"),
         ("frame_count", f"{found['frame_count']:,}"),
         ("base_frame_offset", str(found["base_frame_offset"])),
         ("frame_byte_counts", f"{sizes['min']:,} to {sizes['max']:,}, median {sizes['median']:,}"),
