@@ -92,6 +92,38 @@ def test_many_mutations(target, number, tmp_path):
     assert f"{target}: {number} mutations" in result.stdout
 
 
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is not told here")
+@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="it takes all there is")
+def test_mutated_frames_in_little_memory():
+    """What OpenZL asks for on behalf of a frame's claims, it may not get: an error, no crash."""
+    oracle.run_python(
+        """
+import resource
+from pathlib import Path
+from fuzz import mutations, seeds, targets
+targets.warm_up()
+for data in seeds.seeds("frames"):
+    targets.frames(data)
+mutated = mutations.mutations("frames", 9)
+next(mutated)
+refused = targets.refused
+
+def refused_or_no_memory(call):
+    try:
+        return refused(call)
+    except MemoryError as error:
+        return error
+
+targets.refused = refused_or_no_memory
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + targets.MEMORY,) * 2)
+for _, data in zip(range(30_000), mutated):
+    targets.frames(data)
+""",
+        timeout=120,
+    )
+
+
 def test_sizes_of_2_to_the_63():
     """Every eight bytes of an index in turn claim 2**63, its neighbours, and all there is."""
     data, blob = oracle.write(oracle.ramp(3, 9, 9), (4, 4))
