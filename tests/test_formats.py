@@ -283,7 +283,9 @@ def copy_of_formats(folder):
     return copy
 
 
+PAGES = {"formats/docs/index.html", "formats/docs/inspector.html"}
 VECTORS_AND_DOCS = {
+    *PAGES,
     "formats/docs/header.md",
     "formats/vectors/README.md",
     "formats/vectors/blobs.json",
@@ -302,7 +304,7 @@ VECTORS_AND_DOCS = {
             "rumi_header",
             "doc: The smallest frame byte count.",
             "doc: The least frame byte count.",
-            {"formats/docs/header.md"},
+            {"formats/docs/header.md", "formats/docs/index.html"},
         ),
         (
             "rumi_header",
@@ -321,6 +323,7 @@ VECTORS_AND_DOCS = {
             "value: 32766",
             "value: 32700",
             {
+                *PAGES,
                 "formats/docs/file.md",
                 "formats/vectors/files.json",
                 "rumi/_generated/constants.py",
