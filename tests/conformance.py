@@ -168,7 +168,7 @@ MUST = (
             "write::a_geographic_crs_is_looked_up",
             "second_readers::gdal_sees_our_georeferencing",
         ),
-        ("file.epsg-registry",),
+        ("file.epsg-registry", "file.epsg-kind"),
     ),
     Row(
         "Header blob",
@@ -197,7 +197,7 @@ MUST = (
         "tile_width and tile_length",
         "Both values MUST be greater than zero.",
         ("header::a_wrong_field_is_named_with_its_place", "container::a_side_of_zero"),
-        ("blob.sizes", "file.sizes"),
+        ("blob.tile-size", "file.tile-size"),
     ),
     Row(
         "tile_width and tile_length",
@@ -215,13 +215,13 @@ MUST = (
         "samples_per_pixel",
         "This matches SamplesPerPixel in the IFD and MUST be at least 1.",
         ("header::a_wrong_field_is_named_with_its_place",),
-        ("blob.bands", "match.shape"),
+        ("blob.bands", "file.bands", "match.bands"),
     ),
     Row(
         "bits_per_sample and sample_format",
         "A reader MUST reject any pair not listed there.",
         ("header::every_pair_that_is_not_listed_is_refused",),
-        ("blob.encoding",),
+        ("blob.encoding", "match.encoding"),
     ),
     Row(
         "frame_unit",
@@ -457,8 +457,18 @@ OTHER = (
     Row(
         "image_width and image_length",
         "These match ImageWidth and ImageLength in the IFD.",
+        (
+            "read::a_header_of_the_file_before",
+            "header::a_wrong_field_is_named_with_its_place",
+            "container::a_side_of_zero",
+        ),
+        ("match.image-size", "blob.image-size", "file.image-size"),
+    ),
+    Row(
+        "tile_width and tile_length",
+        "These match TileWidth and TileLength in the IFD.",
         ("read::a_header_of_the_file_before",),
-        ("match.shape",),
+        ("match.tile-size",),
     ),
     Row(
         "tile_width and tile_length",
