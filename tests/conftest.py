@@ -1,5 +1,7 @@
 """Settings and fixtures of the whole suite."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, settings
 from peer import other
@@ -18,6 +20,18 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("rumi")
+
+
+# Where the tests of an installed package lie alone, those of its sources have nothing to test.
+collect_ignore = (
+    []
+    if (Path(__file__).parents[1] / "setup.py").exists()
+    else ["test_formats.py", "test_readme.py", "test_repo.py", "test_vectors.py"]
+)
+
+
+def pytest_report_header():
+    return f"no sources here, so left out: {', '.join(collect_ignore)}" if collect_ignore else None
 
 
 @pytest.fixture(autouse=True)

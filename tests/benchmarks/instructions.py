@@ -38,7 +38,9 @@ from rumi._core import BlobHeader, Decoder, Plan, Store, Target
 
 KEPT = Path(__file__).with_suffix(".json")
 
-# How many times the kept number is too many.
+# How many times the kept number is too many. Between gcc 12 with Python 3.11 and gcc 14 with
+# Python 3.13 the core differs by up to 12 % (a plan of one frame; loops by less than 3 %), all
+# by up to 18 %. One more check or copy for each frame, residual or sample is larger than that.
 CORE_LIMIT = 1.15
 ALL_LIMIT = 1.35
 
