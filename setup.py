@@ -11,10 +11,14 @@ plan; the limit was 1.05.
 """
 
 import os
+import shlex
+import shutil
+import sysconfig
 from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 FORMATS = Path("formats")
@@ -82,8 +86,27 @@ class BuildPy(build_py):
                 self.copy_file(str(path), str(target))
 
 
+class BuildCore(build_ext):
+    """Say what is missing before the compiler says it in its own words."""
+
+    def build_extensions(self) -> None:
+        """Compile the core where there is something to compile it with."""
+        compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
+        if os.name == "posix" and shutil.which(compiler) is None:
+            raise SystemExit(
+                f"rumi: its core is compiled, and there is no C compiler ({compiler}) here. "
+                "Install one (Debian: apt-get install gcc) and try again."
+            )
+        if not any((Path(folder) / "Python.h").exists() for folder in self.include_dirs):
+            raise SystemExit(
+                "rumi: its core is compiled, and the C headers of this Python (Python.h) are not "
+                "here. Install them (Debian: apt-get install python3-dev) and try again."
+            )
+        super().build_extensions()
+
+
 setup(
-    cmdclass={"build_py": BuildPy},
+    cmdclass={"build_ext": BuildCore, "build_py": BuildPy},
     ext_modules=cythonize(
         EXTENSIONS,
         compiler_directives=DIRECTIVES,

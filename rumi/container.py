@@ -38,6 +38,9 @@ _FIRST_READ = 4096
 # is the whole index of a file of one frame.
 _LEAST_PREFIX = constants.EXTERNAL_OFFSET + constants.GEOREFERENCING_SIZE
 
+# What to do with a file that ends too early.
+_CUT = "it was cut short: copy, download or write it again"
+
 _FIELD_TYPES = {
     constants.FIELD_TYPE_SHORT: "<u2",
     constants.FIELD_TYPE_LONG: "<u4",
@@ -175,7 +178,7 @@ def _frame_data_start(first: bytes, size: int, name: str) -> int:
     if len(first) < constants.EXTERNAL_OFFSET:
         raise TruncatedError(
             f"{name}: expected at least {constants.EXTERNAL_OFFSET} bytes of BigTIFF header and "
-            f"IFD, found {len(first)} (File profile)"
+            f"IFD, found {len(first)} (File profile); {_CUT}"
         )
     parsed = _parse(first[: constants.EXTERNAL_OFFSET], name)
     frames = parsed.ifd.tile_offsets.count
@@ -187,7 +190,7 @@ def _frame_data_start(first: bytes, size: int, name: str) -> int:
     if base >= size:
         raise TruncatedError(
             f"{name}: expected frame data from byte {base} on (base_frame_offset), found a file of "
-            f"{size} bytes (File profile)"
+            f"{size} bytes (File profile); {_CUT}"
         )
     return base
 
@@ -195,11 +198,11 @@ def _frame_data_start(first: bytes, size: int, name: str) -> int:
 def _refuse_foreign(first: bytes, name: str) -> None:
     """Say what a file is that is certainly no rumi file."""
     if not first:
-        raise TruncatedError(f"{name}: expected a rumi file, found 0 bytes (File profile)")
+        raise TruncatedError(f"{name}: expected a rumi file, found 0 bytes (File profile); {_CUT}")
     if constants.BIGTIFF_HEADER.startswith(first):
         raise TruncatedError(
             f"{name}: expected at least {constants.EXTERNAL_OFFSET} bytes of BigTIFF header and "
-            f"IFD, found {len(first)} (File profile)"
+            f"IFD, found {len(first)} (File profile); {_CUT}"
         )
     start = first[:4]
     found = {
@@ -210,6 +213,8 @@ def _refuse_foreign(first: bytes, name: str) -> None:
     }.get(start)
     if found is None and start[:2] != b"II":
         found = f"bytes starting {first[:8].hex(' ')}"
+        if start[:1] == b"<":
+            found += ", as of a web page that a server sends in place of a file; fetch it again"
     if found is not None:
         hint = "; convert a GeoTIFF with `rumi convert`" if "TIFF" in found else ""
         raise FormatError(

@@ -19,6 +19,7 @@ from rumi import geotiff
 from rumi.encodings import ENCODINGS
 from rumi.errors import FormatError, RumiError, TruncatedError, UnsupportedError
 from rumi.geotiff import nodata_mask, nodata_value
+from rumi.geotiff.gdal import has_half
 from rumi.geotiff.samples import half_bits, widened_half
 
 UTM = Affine(30, 0, 500000, 0, -30, 4600000)
@@ -193,6 +194,10 @@ def test_float16_every_pattern(tmp_path, dst, order):
     for driver in ("COG", "GTiff"):
         geotiff.export(dst, tmp_path / "b.tif", driver=driver)
         with gdal_open(tmp_path / "b.tif") as dataset:
+            if has_half():
+                assert dataset.dtypes == ("float16",)
+                assert np.array_equal(dataset.read(1).view(np.uint16), patterns)
+                continue
             assert dataset.tags(1, ns="IMAGE_STRUCTURE")["NBITS"] == "16"
             assert np.array_equal(half_bits(dataset.read(1)), patterns)
 
@@ -210,6 +215,11 @@ def test_complex_float16(tmp_path, dst):
     tiff(tmp_path / "a.tif", patterns.tobytes(), 256, 128, bits=[32], formats=[6])
     got = converted(tmp_path / "a.tif", dst)
     assert rumi.index(dst).encoding.name == "complex_float16"
+    if has_half():
+        # GDAL has the type, and makes signalling NaNs quiet on its way to complex64.
+        quiet = np.where(np.isnan(patterns.view("<f2")), patterns | 0x200, patterns)
+        assert got.tobytes() == quiet.tobytes()
+        return
     assert got.tobytes() == patterns.tobytes()
     tiff(tmp_path / "b.tif", patterns.tobytes(), 256, 128, bits=[32], formats=[6], order=">")
     refused(tmp_path / "b.tif", dst.with_name("b.rumi"), match="32-bit complex floating point")

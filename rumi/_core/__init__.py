@@ -10,7 +10,14 @@ import sys
 if sys.byteorder != "little":
     raise ImportError("rumi reads little-endian words in place and needs a little-endian machine")
 
-from rumi._core.bits import pack, unpack
+try:
+    from rumi._core.bits import pack, unpack
+except ModuleNotFoundError as error:
+    raise ImportError(
+        f"{__path__[0]} holds the sources of rumi's core and not the compiled core: start Python "
+        "in another folder to use the rumi that is installed, or build the core here with "
+        "`pip install -e .`"
+    ) from error
 from rumi._core.callback import keeping
 from rumi._core.columns import RECORD, parse_headers
 from rumi._core.decode import FRAME_MAGIC, Counter, Decoder, environment, set_geozl

@@ -135,7 +135,9 @@ def convert(
     Notes
     -----
     Samples are bit for bit what GDAL reads: NaN payloads, -0.0, complex integers
-    and sub-byte samples included. Memory does not grow with the image.
+    and sub-byte samples included. Only the signalling NaNs of complex float16 are
+    quiet when GDAL, from 3.11 on, hands them over. Memory does not grow with the
+    image.
     """
     return convert_telling(
         lambda text: warnings.warn(text, UserWarning, stacklevel=4),

@@ -21,6 +21,7 @@ from rumi.errors import FormatError, RumiError, UnsupportedError
 from rumi.geotiff.settings import OPENING, READING, WRITING, held
 
 __all__ = [
+    "has_half",
     "mentioned_beside",
     "opened",
     "quiet",
@@ -61,6 +62,11 @@ def rasterio_module() -> Any:
             "GeoTIFF needs the rasterio package: pip install 'rumi[geotiff]'"
         ) from error
     return rasterio
+
+
+def has_half() -> bool:
+    """Whether rasterio knows float16 as a type: from its 1.5 on, with GDAL 3.11."""
+    return bool("float16" in rasterio_module().dtypes.dtype_rev)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from rumi.errors import UnsupportedError
+from rumi.geotiff.gdal import has_half
 from rumi.geotiff.samples import COMPLEX_INTEGER, widened_half
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def find_target(encoding: Encoding, *, widen: bool, name: str) -> Target:
         If GDAL has no such type and `widen` is false.
     """
     target = _TARGETS.get(encoding.name) or _other(encoding)
+    if encoding.name == "float16" and has_half():
+        target = _HALF
     if target.widened and not widen:
         raise UnsupportedError(
             f"{name}: GDAL has no {encoding.dtype_name} samples; widen=True (--widen) writes "
@@ -125,9 +128,11 @@ _TARGETS = {
     "uint4": Target("uint8", _bytes, nbits=4),
     "int2": Target("int8", _as("int8"), widened=True),
     "int4": Target("int8", _as("int8"), widened=True),
-    # GDAL keeps half floats in files before it has them in memory.
+    # GDAL before 3.11 keeps half floats in files and does not have them in memory.
     "float16": Target("float32", _half, nbits=16),
     "complex_int16": Target("complex_int16", _complex(np.complex64)),
     "complex_int32": Target("complex128", _complex(np.complex128), widened=True),
     "complex_float16": Target("complex64", _complex_half, widened=True),
 }
+
+_HALF = Target("float16", _same)
