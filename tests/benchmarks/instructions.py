@@ -38,10 +38,10 @@ from rumi._core import BlobHeader, Decoder, Plan, Store, Target
 
 KEPT = Path(__file__).with_suffix(".json")
 
-# How many times the kept number is too many. Between gcc 12 with Python 3.11 and gcc 14 with
-# Python 3.13 the core differs by up to 12 % (a plan of one frame; loops by less than 3 %), all
-# by up to 18 %. One more check or copy for each frame, residual or sample is larger than that.
-CORE_LIMIT = 1.15
+# How many times the kept number is too many. With gcc 14 and Python 3.13 the core differs by up
+# to 12 % from gcc 12 and Python 3.11, with the flags that Debian's Python brings by up to 17 %,
+# and all by up to 18 %. One compiler and Python always count the same.
+CORE_LIMIT = 1.2
 ALL_LIMIT = 1.35
 
 # Fewer instructions a call than this are a compiler's whim.
