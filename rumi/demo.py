@@ -9,10 +9,8 @@ functions return.
 from __future__ import annotations
 
 import os
-import statistics
 import time
 from dataclasses import dataclass
-from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,7 +118,7 @@ class Timing:
 
 def scene_path() -> Path:
     """Return the path of the scene that ships with the package."""
-    return Path(str(resources.files("rumi").joinpath("data", SCENE)))
+    return Path(__file__).parent / "data" / SCENE
 
 
 def need_extras() -> None:
@@ -237,7 +235,7 @@ def time_chips(converted: Converted, cog: Cog, *, reads: int = 200, seed: int = 
             contestants = [(0, from_rumi), (1, from_cog)]
             for which, read in contestants if number % 2 else reversed(contestants):
                 times[which].append(_timed(read, row, col))
-    return Timing(reads, statistics.median(times[0]), statistics.median(times[1]))
+    return Timing(reads, float(np.median(times[0])), float(np.median(times[1])))
 
 
 def draw_chip(converted: Converted, path: str | os.PathLike[str]) -> None:
