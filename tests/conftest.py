@@ -26,7 +26,15 @@ settings.load_profile("rumi")
 collect_ignore = (
     []
     if (Path(__file__).parents[1] / "setup.py").exists()
-    else ["test_formats.py", "test_readme.py", "test_repo.py", "test_vectors.py"]
+    else [
+        "test_cli_formats.py",
+        "test_formats.py",
+        "test_inspector.py",
+        "test_languages.py",
+        "test_readme.py",
+        "test_repo.py",
+        "test_vectors.py",
+    ]
 )
 
 
