@@ -224,7 +224,7 @@ def test_a_command_into_a_folder_that_may_not_be_written(inputs, name):
             """
 import os, sys
 from rumi.cli import main
-import difflib, rumi.geotiff, rumi.preview, rasterio, PIL.Image
+import difflib, fractions, rumi.geotiff, rumi.preview, rasterio, PIL.Image
 rumi.write(sys.argv[1], __import__("numpy").ones((4, 4)))
 if os.geteuid() == 0:
     os.setgid(65534)

@@ -12,12 +12,12 @@ if sys.byteorder != "little":
 
 try:
     from rumi._core.bits import pack, unpack
-except ModuleNotFoundError as error:
+except ModuleNotFoundError:
     raise ImportError(
         f"{__path__[0]} holds the sources of rumi's core and not the compiled core: start Python "
         "in another folder to use the rumi that is installed, or build the core here with "
         "`pip install -e .`"
-    ) from error
+    ) from None
 from rumi._core.callback import keeping
 from rumi._core.columns import RECORD, parse_headers
 from rumi._core.decode import FRAME_MAGIC, Counter, Decoder, environment, set_geozl
