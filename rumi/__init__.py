@@ -9,7 +9,6 @@ decode.
 from typing import TYPE_CHECKING, Any
 
 from rumi.container import index
-from rumi.cube import Cube, CubeCollection, ImageCollection
 from rumi.errors import (
     CodecError,
     FormatError,
@@ -28,6 +27,7 @@ from rumi.write import write
 
 if TYPE_CHECKING:
     from rumi.catalog import Catalog
+    from rumi.cube import Cube, CubeCollection, ImageCollection
     from rumi.validation import Report, validate
 
 __all__ = [
@@ -58,18 +58,25 @@ __all__ = [
 __version__ = "0.1.0"
 
 
+# What few programs need is imported at its first use, so that a start stays short: the
+# module of a name, and modules themselves.
+_LATE = {
+    "Catalog": "catalog",
+    "Cube": "cube",
+    "CubeCollection": "cube",
+    "ImageCollection": "cube",
+    "Report": "validation",
+    "validate": "validation",
+}
+_LATE_MODULES = ("catalog", "codec", "compress", "cube", "geotiff", "pixels", "validation")
+
+
 def __getattr__(name: str) -> Any:
-    """Import what few programs need at its first use, so that a start stays short."""
-    if name in ("Report", "validate"):
-        from rumi import validation
+    """Import a name that was left for later."""
+    from importlib import import_module
 
-        return getattr(validation, name)
-    if name == "Catalog":
-        from rumi.catalog import Catalog
-
-        return Catalog
-    if name in ("catalog", "codec", "geotiff", "validation"):
-        from importlib import import_module
-
+    if name in _LATE:
+        return getattr(import_module(f"rumi.{_LATE[name]}"), name)
+    if name in _LATE_MODULES:
         return import_module(f"rumi.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

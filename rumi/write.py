@@ -16,17 +16,15 @@ import numpy as np
 
 from rumi import encodings, georef, workers
 from rumi._core import frame_data_offset
-from rumi.compress import compressed_frames
 from rumi.container import build_prefix
 from rumi.georef import Georeferencing
 from rumi.header import Header, frame_unit_code
 from rumi.output import output_file
-from rumi.pixels import Grid, make_source, sample_frames
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
-    from rumi.pixels import PixelSource
+    from rumi.pixels import Grid, PixelSource
     from rumi.remote import RemoteSource
 
 __all__ = ["write"]
@@ -123,6 +121,8 @@ def write(
     """
     # Imported here: most programs that import rumi only read.
     from rumi import codec as codecs
+    from rumi.compress import compressed_frames
+    from rumi.pixels import make_source, sample_frames
 
     source = make_source(array, shape, dtype)
     grid = _make_grid(source, tile_size, frame_unit)
@@ -155,6 +155,8 @@ def write(
 
 def _make_grid(source: PixelSource, tile_size: Any, frame_unit: str) -> Grid:
     """Check an image against every limit of the format."""
+    from rumi.pixels import Grid
+
     frame_unit_code(frame_unit)
     encoding = encodings.from_dtype(source.dtype)
     bands, height, width = source.shape

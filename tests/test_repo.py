@@ -91,6 +91,8 @@ LAZY = (
     "rich",
     "rumi.catalog",
     "rumi.codec",
+    "rumi.compress",
+    "rumi.cube",
     "rumi.validation",
     "torch",
     "xarray",
