@@ -1,6 +1,6 @@
 """Hostile input: any bytes as blob, file, frame or window (the targets of fuzz/targets.py).
 
-Here is what fits into a run of the suite. `python -m tests.fuzz` goes on from there, by
+Here is what fits into a run of the suite. `python tests/fuzz` goes on from there, by
 coverage and for as long as one likes.
 """
 
@@ -15,7 +15,9 @@ from fuzz import mutations, seeds, targets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-ROOT = Path(__file__).resolve().parents[1]
+import rumi
+
+FUZZ = Path(__file__).resolve().parent / "fuzz"
 NAMES = list(targets.TARGETS)
 
 # Inputs that once broke a promise.
@@ -80,9 +82,9 @@ def test_mutations_are_repeatable():
 def test_many_mutations(target, number, tmp_path):
     """In a process of its own, which a crash of a decoder would end."""
     result = subprocess.run(
-        [sys.executable, "-m", "tests.fuzz", target, "--mutations", str(number)],
+        [sys.executable, FUZZ, target, "--mutations", str(number)],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.fspath(ROOT)},
+        env={**os.environ, "PYTHONPATH": os.fspath(Path(rumi.__file__).parents[1])},
         capture_output=True,
         text=True,
         timeout=300,

@@ -1,7 +1,7 @@
 """Fuzz a target: by coverage with atheris, or with a fixed number of mutations without it.
 
-    python -m tests.fuzz TARGET [--corpus FOLDER] [options of libFuzzer]
-    python -m tests.fuzz TARGET --mutations NUMBER [--seed NUMBER]
+    python tests/fuzz TARGET [--corpus FOLDER] [options of libFuzzer]
+    python tests/fuzz TARGET --mutations NUMBER [--seed NUMBER]
 
 An input that breaks a promise, crashes, or takes more than ten seconds or 500 MB is
 left in the current folder, as ``crash-...``, and named.
@@ -24,7 +24,7 @@ _OPTIONS = ("-max_len=8192", "-timeout=10", "-rss_limit_mb=500", "-print_final_s
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.fuzz",
+        prog="python tests/fuzz",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -41,7 +41,7 @@ def main() -> None:
         # libFuzzer ends the process that it runs in, so another one takes the folder away.
         with tempfile.TemporaryDirectory() as corpus:
             arguments = [options.target, "--corpus", corpus, *rest]
-            command = [sys.executable, "-m", "tests.fuzz", *arguments]
+            command = [sys.executable, str(Path(__file__).parent), *arguments]
             sys.exit(subprocess.run(command, check=False).returncode)
 
 
