@@ -1,8 +1,10 @@
 """Settings and fixtures of the whole suite."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
+import servers
 from hypothesis import HealthCheck, settings
 from peer import other
 
@@ -75,6 +77,30 @@ def dask_client():
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+@pytest.fixture
+def clean_environment(monkeypatch):
+    """Settings of object stores are what a test says, not what the shell says."""
+    servers.clean_environment(monkeypatch)
+
+
+@pytest.fixture
+def scratch(clean_environment, monkeypatch, tmp_path_factory):
+    """Where temporary files go; nothing may be left there."""
+    folder = tmp_path_factory.mktemp("scratch")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield folder
+    assert list(folder.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def s3(request):
+    """A server of S3 that has the BUCKET of the module."""
+    pytest.importorskip("moto.server", reason="moto is not installed, so there is no S3")
+    with servers.Moto() as moto:
+        moto.ask("PUT", f"/{request.module.BUCKET}")
+        yield moto
 
 
 @pytest.fixture

@@ -19,10 +19,7 @@ HEADER = rumi.Header(BLOB)
 WINDOW = (5, 5, 30, 40)
 EXPECTED = oracle.numpy_window(VALUES, None, WINDOW)
 
-
-@pytest.fixture(autouse=True)
-def _no_ambient_settings(monkeypatch):
-    servers.clean_environment(monkeypatch)
+pytestmark = pytest.mark.usefixtures("clean_environment")
 
 
 @pytest.fixture

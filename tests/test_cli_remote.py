@@ -1,7 +1,6 @@
 """URLs on the command line, wherever it takes paths."""
 
 import json
-import tempfile
 
 import numpy as np
 import oracle
@@ -20,15 +19,7 @@ SECRET = "TOP-SECRET"
 VALUES = oracle.random_samples((1, 16), (3, 70, 90))
 UTM = (30.0, 0.0, 500000.0, 0.0, -30.0, 4600000.0)
 
-
-@pytest.fixture(autouse=True)
-def scratch(monkeypatch, tmp_path_factory):
-    """Where temporary files go; nothing may be left there."""
-    servers.clean_environment(monkeypatch)
-    folder = tmp_path_factory.mktemp("scratch")
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    yield folder
-    assert list(folder.iterdir()) == []
+pytestmark = pytest.mark.usefixtures("scratch")
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +45,6 @@ def server(files):
         for name in ("a.rumi", "a.blob", "a.tif"):
             running.put(f"/{name}", (files / name).read_bytes())
         yield running
-
-
-@pytest.fixture(scope="module")
-def s3():
-    pytest.importorskip("moto.server", reason="moto is not installed, so there is no S3")
-    with servers.Moto() as moto:
-        moto.ask("PUT", f"/{BUCKET}")
-        yield moto
 
 
 @pytest.fixture

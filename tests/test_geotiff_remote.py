@@ -1,7 +1,6 @@
 """GeoTIFFs and rumi files behind URLs: converting from them, to them, and back."""
 
 import os
-import tempfile
 import time
 from email.utils import formatdate
 
@@ -22,6 +21,8 @@ UTM = Affine(30, 0, 500000, 0, -30, 4600000)
 VALUES = np.arange(2 * 70 * 90, dtype=np.uint16).reshape(2, 70, 90)
 OPTIONS = {"tile_size": 32, "codec": "zstd"}
 
+pytestmark = pytest.mark.usefixtures("scratch")
+
 
 def tiff_bytes(values=VALUES, **options):
     bands, height, width = values.shape
@@ -35,24 +36,6 @@ def tiff_bytes(values=VALUES, **options):
 
 
 TIFF = tiff_bytes()
-
-
-@pytest.fixture(autouse=True)
-def scratch(monkeypatch, tmp_path_factory):
-    """Where temporary files go; nothing may be left there."""
-    servers.clean_environment(monkeypatch)
-    folder = tmp_path_factory.mktemp("scratch")
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    yield folder
-    assert list(folder.iterdir()) == []
-
-
-@pytest.fixture(scope="module")
-def s3():
-    pytest.importorskip("moto.server", reason="moto is not installed, so there is no S3")
-    with servers.Moto() as moto:
-        moto.ask("PUT", f"/{BUCKET}")
-        yield moto
 
 
 @pytest.fixture

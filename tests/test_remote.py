@@ -31,10 +31,7 @@ HEADER = rumi.Header(BLOB)
 WINDOW = (3, 5, 40, 50)
 EXPECTED = oracle.numpy_window(VALUES, None, WINDOW)
 
-
-@pytest.fixture(autouse=True)
-def _no_ambient_settings(monkeypatch):
-    servers.clean_environment(monkeypatch)
+pytestmark = pytest.mark.usefixtures("clean_environment")
 
 
 @pytest.fixture

@@ -25,10 +25,7 @@ BUCKET = "chips"
 NAMES = ["a.rumi", "a b#c?d%20/é.rumi"]
 KEYS = {"access_key_id": "ID", "secret_access_key": "KEY", "region": "us-east-1"}
 
-
-@pytest.fixture(autouse=True)
-def _no_ambient_settings(monkeypatch):
-    servers.clean_environment(monkeypatch)
+pytestmark = pytest.mark.usefixtures("clean_environment")
 
 
 def assert_reads(source, *, blob=BLOB):
@@ -48,14 +45,12 @@ def assert_reads(source, *, blob=BLOB):
 
 
 @pytest.fixture(scope="module")
-def s3():
-    pytest.importorskip("moto.server", reason="moto is not installed, so there is no S3")
-    with servers.Moto() as moto:
-        moto.ask("PUT", f"/{BUCKET}")
-        for name in NAMES:
-            moto.put(BUCKET, name, FILE)
-        moto.put(BUCKET, "public.rumi", FILE, public=True)
-        yield moto
+def s3(s3):
+    """The server, with the file under all names, and one that anybody may read."""
+    for name in NAMES:
+        s3.put(BUCKET, name, FILE)
+    s3.put(BUCKET, "public.rumi", FILE, public=True)
+    return s3
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Remote writes: visible when whole, and not at all after an error (C22)."""
 
 import os
-import tempfile
 import time
 
 import oracle
@@ -17,22 +16,7 @@ BUCKET = "written"
 KEYS = {"access_key_id": "ID", "secret_access_key": "KEY", "region": "us-east-1"}
 OPTIONS = {"tile_size": 16, "codec": "zstd"}
 
-
-@pytest.fixture(autouse=True)
-def folder(monkeypatch, tmp_path):
-    """Where temporary files go; nothing may be left there."""
-    servers.clean_environment(monkeypatch)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    yield tmp_path
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.fixture(scope="module")
-def s3():
-    pytest.importorskip("moto.server", reason="moto is not installed, so there is no S3")
-    with servers.Moto() as moto:
-        moto.ask("PUT", f"/{BUCKET}")
-        yield moto
+pytestmark = pytest.mark.usefixtures("scratch")
 
 
 @pytest.fixture
