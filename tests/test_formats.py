@@ -1,6 +1,6 @@
 """The format specifications: generated files, and the parsers they generate.
 
-Expected values come from arithmetic written here, on purpose slow and in other
+Expected values come from the oracle's arithmetic, on purpose slow and in other
 terms than the specifications: numbers as strings of bits, offsets by adding up.
 """
 
@@ -12,6 +12,7 @@ import struct
 import subprocess
 from pathlib import Path
 
+import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -67,50 +68,6 @@ PAIRS = {
     (106, 4): "float4_e2m1fn",
 }
 
-HEADER_STRUCT = "<IHIIHHHBBBIB"
-HEADER_NAMES = (
-    "magic",
-    "version",
-    "image_width",
-    "image_length",
-    "tile_width",
-    "tile_length",
-    "samples_per_pixel",
-    "bits_per_sample",
-    "sample_format",
-    "frame_unit",
-    "count_min",
-    "count_bits",
-)
-
-
-# --- The oracle
-
-
-def grid_size(extent, tile):
-    """Count the tiles along one axis by laying them down."""
-    return len(range(0, extent, tile))
-
-
-def frames_of(fields):
-    across = grid_size(fields["image_width"], fields["tile_width"])
-    down = grid_size(fields["image_length"], fields["tile_length"])
-    return across * down * (fields["samples_per_pixel"] if fields["frame_unit"] == 0 else 1)
-
-
-def first_frame_offset(bands, count):
-    external = 2 * bands if bands >= 5 else 0
-    external += 8 * count if count >= 2 else 0
-    external += 4 * count if count >= 3 else 0
-    external += 2 * bands if bands >= 5 else 0
-    return 252 + external + 128 + 32
-
-
-def pack(residuals, width):
-    """Pack by writing the stream of bits backwards as one binary number."""
-    bits = "".join(f"{residual:0{width}b}" for residual in reversed(residuals)) if width else ""
-    return int(bits or "0", 2).to_bytes(-(-len(bits) // 8), "little")
-
 
 def blob_fields(**changes):
     fields = {
@@ -131,10 +88,6 @@ def blob_fields(**changes):
     return fields | changes
 
 
-def blob_bytes(fields, packed=b""):
-    return struct.pack(HEADER_STRUCT, *(fields[name] for name in HEADER_NAMES)) + packed
-
-
 @st.composite
 def blobs(draw):
     """Fields, byte counts and the blob of a random image."""
@@ -150,7 +103,7 @@ def blobs(draw):
     for image, tile in (("image_width", "tile_width"), ("image_length", "tile_length")):
         size = fields[tile]
         fields[image] = draw(st.integers(1, min(5 * size, 2**32 - 1)))
-    count = frames_of(fields)
+    count = oracle.frame_count(fields)
     width = draw(st.integers(0, 32)) if count > 1 else 0
     largest = min(2**width - 1, 2**32 - 2)
     smallest = draw(st.integers(1, 2**32 - 1 - largest))
@@ -159,7 +112,7 @@ def blobs(draw):
         residuals[0], residuals[-1] = 0, largest
     fields |= {"count_min": smallest, "count_bits": width}
     counts = [smallest + residual for residual in residuals]
-    return fields, counts, blob_bytes(fields, pack(residuals, width))
+    return fields, counts, oracle.blob_of(fields, oracle.packed_bits(residuals, width))
 
 
 ENTRY_NAMES = (
@@ -182,7 +135,7 @@ NO_TRANSFORM = (1.0, *[0.0] * 4, 1.0, *[0.0] * 9, 1.0)
 def file_bytes(fields, counts, *, keys=NO_CRS, matrix=NO_TRANSFORM):
     """Write a file with frames of zeros, value by value."""
     bands, count = fields["samples_per_pixel"], len(counts)
-    start = first_frame_offset(bands, count)
+    start = oracle.base_offset(bands, count)
     offsets = [start + sum(counts[:i]) for i in range(count)]
     values = [
         (256, 4, "I", [fields["image_width"]]),
@@ -418,13 +371,13 @@ def test_every_field_is_in_the_page_and_every_language_in_its_table():
 
 
 def test_header_fields():
-    sizes = [struct.calcsize(f"<{letter}") for letter in HEADER_STRUCT[1:]]
+    sizes = [struct.calcsize(f"<{letter}") for letter in oracle.HEADER[1:]]
     rows = [
         (name, sum(sizes[:i]), size, f"uint{8 * size}")
-        for i, (name, size) in enumerate(zip(HEADER_NAMES, sizes, strict=True))
+        for i, (name, size) in enumerate(zip(oracle.NAMES, sizes, strict=True))
     ]
     assert list(constants.HEADER_FIELDS) == rows
-    assert constants.HEADER_SIZE == struct.calcsize(HEADER_STRUCT) == 28
+    assert constants.HEADER_SIZE == struct.calcsize(oracle.HEADER) == 28
 
 
 def test_encodings():
@@ -455,12 +408,12 @@ def test_all_names_exist_and_are_sorted():
 def test_header_parser_agrees_with_the_oracle(case):
     fields, counts, blob = case
     header = parse_header(blob)
-    assert {name: int(getattr(header, name)) for name in HEADER_NAMES} == fields
-    assert header.tiles_across == grid_size(fields["image_width"], fields["tile_width"])
-    assert header.tiles_down == grid_size(fields["image_length"], fields["tile_length"])
+    assert {name: int(getattr(header, name)) for name in oracle.NAMES} == fields
+    assert header.tiles_across == oracle.tiles_along(fields["image_width"], fields["tile_width"])
+    assert header.tiles_down == oracle.tiles_along(fields["image_length"], fields["tile_length"])
     assert header.frame_count == len(counts)
     assert header.sample_encoding == fields["sample_format"] << 8 | fields["bits_per_sample"]
-    start = first_frame_offset(fields["samples_per_pixel"], len(counts))
+    start = oracle.base_offset(fields["samples_per_pixel"], len(counts))
     assert header.base_frame_offset == start == 252 + header.len_external
     assert [byte_count(header, i) for i in range(len(counts))] == counts
     for i in {0, len(counts) // 2, len(counts) - 1}:
@@ -473,7 +426,7 @@ def test_every_residual_width(width):
     fields = blob_fields(
         image_width=64, image_length=16, samples_per_pixel=3, count_min=7, count_bits=width
     )
-    header = parse_header(blob_bytes(fields, pack(residuals, width)))
+    header = parse_header(oracle.blob_of(fields, oracle.packed_bits(residuals, width)))
     assert [byte_count(header, i) for i in range(24)] == [7 + residual for residual in residuals]
     assert frame_offset(header, 23) == header.base_frame_offset + 23 * 7 + sum(residuals[:23])
 
@@ -486,15 +439,15 @@ def test_frame_count_beyond_64_bits_needs_no_memory():
         tile_length=1,
         samples_per_pixel=65535,
     )
-    assert parse_header(blob_bytes(fields)).frame_count == (2**32 - 1) ** 2 * 65535
+    assert parse_header(oracle.blob_of(fields)).frame_count == (2**32 - 1) ** 2 * 65535
     with pytest.raises(EndOfStreamError):
-        parse_header(blob_bytes(fields | {"count_bits": 1}, bytes(100)))
+        parse_header(oracle.blob_of(fields | {"count_bits": 1}, bytes(100)))
 
 
 @pytest.mark.parametrize("sample_format", range(256))
 def test_only_listed_pairs_are_accepted(sample_format):
     for bits in (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 64, 128, 255):
-        blob = blob_bytes(blob_fields(sample_format=sample_format, bits_per_sample=bits))
+        blob = oracle.blob_of(blob_fields(sample_format=sample_format, bits_per_sample=bits))
         if (sample_format, bits) in PAIRS:
             assert parse_header(blob).sample_format == sample_format
         else:
@@ -520,12 +473,12 @@ def test_only_listed_pairs_are_accepted(sample_format):
 )
 def test_header_refuses(changes, error):
     with pytest.raises(error):
-        parse_header(blob_bytes(blob_fields(**changes), bytes(1000)))
+        parse_header(oracle.blob_of(blob_fields(**changes), bytes(1000)))
 
 
 def test_header_refuses_every_other_length():
     fields = blob_fields(count_bits=5)
-    blob = blob_bytes(fields, pack([1] * 36, 5))
+    blob = oracle.blob_of(fields, oracle.packed_bits([1] * 36, 5))
     assert parse_header(blob).frame_count == 36
     for length in range(len(blob)):
         with pytest.raises(EndOfStreamError):
@@ -535,7 +488,7 @@ def test_header_refuses_every_other_length():
 
 
 def test_header_refuses_set_unused_bits():
-    blob = blob_bytes(blob_fields(count_bits=5), pack([1] * 36, 5))
+    blob = oracle.blob_of(blob_fields(count_bits=5), oracle.packed_bits([1] * 36, 5))
     unused = 8 * len(blob[28:]) - 36 * 5
     for bit in range(8):
         changed = blob[:-1] + bytes([blob[-1] ^ (1 << bit)])
@@ -556,7 +509,7 @@ def test_file_parser_agrees_with_the_header_parser(case):
     counts = [count % 50 + 1 for count in counts]
     data = file_bytes(fields, counts)
     header, file = parse_header(blob), RumiFile.from_bytes(data)
-    for name in (*HEADER_NAMES[2:9], "tiles_across", "tiles_down", "frame_count"):
+    for name in (*oracle.NAMES[2:9], "tiles_across", "tiles_down", "frame_count"):
         assert getattr(file, name) == getattr(header, name)
     assert file.base_frame_offset == header.base_frame_offset == file.first_tile_offset
     assert file.ifd.geo_key_directory.ofs_next == file.base_frame_offset
@@ -575,7 +528,7 @@ def test_the_first_252_bytes_are_enough_for_the_ifd():
     file = RumiFile.from_bytes(FIVE_BANDS[:252])
     assert (file.image_width, file.tile_length, file.samples_per_pixel) == (40, 8, 5)
     assert (file.frame_count, file.frame_unit) == (60, 0)
-    assert file.base_frame_offset == first_frame_offset(5, 60)
+    assert file.base_frame_offset == oracle.base_offset(5, 60)
     for name in ENTRY_NAMES:
         entry = getattr(file.ifd, name)
         if entry.is_inline:
@@ -748,7 +701,7 @@ def test_golden_vectors(vector):
     data = (GOLDEN / f"{vector['name']}.rumi").read_bytes()
     blob = (GOLDEN / f"{vector['name']}.blob").read_bytes()
     file, header = RumiFile.from_bytes(data), parse_header(blob)
-    for name in (*HEADER_NAMES[2:10], "sample_encoding", "frame_count", "base_frame_offset"):
+    for name in (*oracle.NAMES[2:10], "sample_encoding", "frame_count", "base_frame_offset"):
         assert getattr(file, name) == getattr(header, name), name
     bands, height, width = vector["shape"]
     assert header.samples_per_pixel == bands

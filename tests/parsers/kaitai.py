@@ -2,25 +2,13 @@
 
 import struct
 
+import oracle
 from kaitaistruct import KaitaiStructError
 
 from rumi._generated.rumi_file import RumiFile
 from rumi._generated.rumi_header import RumiHeader
 
-FIELDS = (
-    "magic",
-    "version",
-    "image_width",
-    "image_length",
-    "tile_width",
-    "tile_length",
-    "samples_per_pixel",
-    "bits_per_sample",
-    "sample_format",
-    "frame_unit",
-    "count_min",
-    "count_bits",
-)
+FIELDS = oracle.NAMES
 
 
 class RefusedError(Exception):
