@@ -16,7 +16,7 @@ body { margin: 0; background: var(--page); color: var(--text); font: 16px/1.55 s
   "Helvetica Neue", Arial, sans-serif; }
 a { color: var(--link); text-decoration-thickness: 1px; text-underline-offset: 2px; }
 a:focus-visible, .table:focus-visible, figure:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
-.layout { display: grid; grid-template-columns: minmax(13rem, 16rem) minmax(0, 1fr); max-width: 96rem; margin: 0 auto; }
+.layout { display: grid; grid-template-columns: minmax(11rem, 14rem) minmax(0, 1fr); max-width: 96rem; margin: 0 auto; }
 nav { position: sticky; top: 0; height: 100vh; overflow-y: auto; padding: 2rem 1rem 2rem 1.5rem;
   border-right: 1px solid var(--line); font-size: 0.875rem; }
 nav ul { list-style: none; margin: 0 0 0.75rem; padding: 0; }
@@ -25,7 +25,7 @@ nav li { margin: 0.2rem 0; }
 nav a { text-decoration: none; color: var(--dim); }
 nav > ul > li > a { color: var(--text); font-weight: 600; }
 nav a:hover { color: var(--link); text-decoration: underline; }
-main { padding: 2rem clamp(1rem, 4vw, 3.5rem) 6rem; }
+main { padding: 2rem clamp(1rem, 2.5vw, 3rem) 6rem; }
 header h1 { margin: 0; font-size: 2rem; line-height: 1.2; letter-spacing: -0.01em; }
 header p { color: var(--dim); margin: 0.5rem 0 0; max-width: 46rem; }
 section { border-top: 1px solid var(--line); margin-top: 2.5rem; padding-top: 0.5rem; }
@@ -39,10 +39,10 @@ code { font-size: 0.86em; background: var(--raised); border-radius: 4px; padding
 pre { background: var(--raised); border: 1px solid var(--line); border-radius: 6px; padding: 0.75rem 1rem; overflow-x: auto;
   font-size: 0.85rem; line-height: 1.5; }
 .table { overflow-x: auto; margin: 0.9rem 0; border: 1px solid var(--line); border-radius: 6px; }
-table { border-collapse: collapse; width: 100%; font-size: 0.875rem; line-height: 1.45; }
-th, td { padding: 0.45rem 0.7rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
-td { min-width: 3.5rem; }
-td:nth-last-child(-n+2):not(.number) { min-width: 9rem; }
+table { border-collapse: collapse; width: 100%; font-size: 0.85rem; line-height: 1.45; }
+th, td { padding: 0.4rem 0.5rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
+td { min-width: 2.5rem; }
+td:nth-last-child(-n+2):not(.number) { min-width: 7rem; }
 thead th { background: var(--raised); font-weight: 600; white-space: nowrap; }
 tbody tr:last-child td { border-bottom: 0; }
 tbody tr:hover { background: var(--raised); }
@@ -51,7 +51,7 @@ figure { margin: 1rem 0; overflow-x: auto; border: 1px solid var(--line); border
 figure svg { display: block; min-width: 46rem; width: 100%; max-width: 60rem; height: auto; margin: 0 auto; }
 code.short { white-space: nowrap; }
 h2 code, h3 code, h4 code { background: none; padding: 0; }
-table.wide { min-width: 60rem; }
+table.wide { min-width: 52rem; }
 table.wide td:nth-last-child(2):not(.number) { min-width: 13rem; }
 :target { scroll-margin-top: 1rem; }
 @media (max-width: 60rem) {
