@@ -181,6 +181,9 @@ def test_we_find_its_files_where_they_lie(other, tmp_path, place):
 
 
 VECTORS = Path(__file__).resolve().parents[1] / "formats" / "vectors"
+if not VECTORS.exists():
+    # Where no sources lie, the package has them.
+    VECTORS = Path(rumi.__file__).parent / "_formats" / "vectors"
 
 
 def vectors_of(name):
