@@ -155,6 +155,13 @@ def outside_six(data):
     return {start + 8 * i + byte for i in (2, 6, *range(8, 16)) for byte in range(8)}
 
 
+def without_crs(data):
+    """Bytes of a matrix that stands beside model type 0."""
+    start = georeferencing(data)
+    (model,) = struct.unpack_from("<H", data, start + 128 + 14)
+    return set() if model else set(range(start, start + 128))
+
+
 # What differs, who is right, and why. A name, the bytes of the file that it is about,
 # which of the two refuses, and the sentence of the specification.
 DISAGREEMENTS = {
@@ -170,6 +177,12 @@ DISAGREEMENTS = {
         # They read the six coefficients only.
         "Given affine coefficients (x_res, row_rot, x_origin, col_rot, y_res, y_origin), the "
         "matrix is",
+    ),
+    "the matrix of a file without CRS": (
+        without_crs,
+        "ours",
+        # All sixteen elements are fixed there. They do not read it.
+        "ModelTransformationTag uses the following matrix.",
     ),
     "location and count of a key": (
         lambda data: {
