@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rumi
+from rumi.geotiff import gdal
 
 UTM = (10.0, 0.0, 300000.0, 0.0, -10.0, 8500000.0)
 PLACES = {
@@ -159,9 +160,11 @@ def test_gdal_sees_our_index(tmp_path_factory, file):
         assert dataset.driver == "GTiff"
         assert (dataset.count, *dataset.shape) == header.shape
         assert set(dataset.block_shapes) == {header.tile_shape}
-        assert set(dataset.dtypes) == {GDAL_TYPES.get(pair, "uint8")}
+        # From GDAL 3.11 on halves are a type, before they were floats of fewer bits.
+        half = pair == (3, 16) and gdal.has_half()
+        assert set(dataset.dtypes) == {"float16" if half else GDAL_TYPES.get(pair, "uint8")}
         bits = dataset.tags(1, ns="IMAGE_STRUCTURE").get("NBITS")
-        assert bits == (str(pair[1]) if pair[1] < 8 or pair == (3, 16) else None)
+        assert bits == (str(pair[1]) if pair[1] < 8 or (pair == (3, 16) and not half) else None)
         assert dataset.get_tag_item("IFD_OFFSET", "TIFF", bidx=1) == "16"
         # It knows no tile-interleaved order, so its block is the entry of that number.
         across = header.tiles_across
