@@ -71,6 +71,15 @@ def test_any_change_of_something_good(target, number, changes, cut):
     targets.TARGETS[target](bytes(data[: len(data) - cut] if cut < 20 else data))
 
 
+@pytest.mark.parametrize("count", [12, 13, 20, 100, 4097, 2**60, 2**64 - 1])
+@pytest.mark.parametrize("length", [252, 260, 271])
+def test_entries_beyond_the_end(count, length):
+    """No clause could be checked, and so none failed: rumi.validate passed it."""
+    data = oracle.replaced(seeds.seeds("index")[0], 16, count.to_bytes(8, "little"))[:length]
+    assert not rumi.validate(memoryview(data)).ok
+    targets.index(data)
+
+
 def test_mutations_are_repeatable():
     one, other = mutations.mutations("blob", 5), mutations.mutations("blob", 5)
     assert [next(one) for _ in range(50)] == [next(other) for _ in range(50)]

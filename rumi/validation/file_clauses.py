@@ -278,6 +278,10 @@ def _contiguous(facts: FileFacts) -> None:
 def _complete(facts: FileFacts) -> None:
     if facts.size < k.EXTERNAL_OFFSET:
         raise Broken(f"at least {k.EXTERNAL_OFFSET} bytes", facts.size, offset=facts.size)
+    # Where its entries are not all there, nothing else can be checked.
+    ifd = facts.ifd_offset + 8 + facts.entry_count * k.IFD_ENTRY_SIZE + 8
+    if ifd > facts.size:
+        raise Broken(f"{ifd} bytes of header and IFD", facts.size, offset=facts.size)
     claimed = facts.entry(k.TAG_TILE_OFFSETS).count
     index = k.EXTERNAL_OFFSET + sum(entry.size for entry in facts.entries if not entry.inline)
     if index > facts.size:
