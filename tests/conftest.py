@@ -14,13 +14,17 @@ from rumi import backends
 __all__ = ["other"]
 
 # A loaded machine is no bug, so no example has a deadline; the tests that promise
-# a time measure it themselves.
-settings.register_profile(
-    "rumi",
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+# a time measure it themselves. The same examples on every run: whether a change is
+# to blame for a failure must not be a matter of luck. `--hypothesis-profile explore`
+# looks for new ones.
+for name, repeatable in (("rumi", True), ("explore", False)):
+    settings.register_profile(
+        name,
+        deadline=None,
+        derandomize=repeatable,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    )
 settings.load_profile("rumi")
 
 
