@@ -212,6 +212,9 @@ FILE.clause('complete', 'File profile', 'the file ends with its last frame', (fa
   const { externalOffset } = FORMAT.placement;
   const { size } = facts;
   if (size < externalOffset) throw new Broken(`at least ${externalOffset} bytes`, size, { offset: size });
+  // Where its entries are not all there, nothing else can be checked.
+  const ifd = facts.ifdOffset + 8n + facts.entryCount * BigInt(FORMAT.placement.entrySize) + 8n;
+  if (ifd > BigInt(size)) throw new Broken(`${ifd} bytes of header and IFD`, size, { offset: size });
   const claimed = facts.entry(TAG.tile_offsets).count;
   const index = facts.entries.reduce((sum, entry) => (entry.isInline ? sum : sum + entry.size), BigInt(externalOffset));
   if (index > BigInt(size)) throw new Broken(`${index} bytes of index for ${claimed} frames`, size, { offset: size });
