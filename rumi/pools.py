@@ -183,24 +183,25 @@ def _clustered(work: Work, parts: Sequence[Sequence[Any]], client: Any) -> Itera
     waiting = iter(enumerate(parts))
     numbers = {_submit(work, part, client): number for number, part in islice(waiting, _IN_FLIGHT)}
     done = as_completed(list(numbers), loop=client.loop)
+    suspects = []
     try:
         for future in done:
             number = numbers.pop(future)
             if future.exception() is None:
-                results = future.result()
-            elif len(parts[number]) == 1:
-                results = [_lost(future.exception())]
+                yield number, future.result()
             else:
-                # Something in it kills workers: which item, only each alone tells.
-                results = [_clustered_alone(work, item, client) for item in parts[number]]
+                suspects.append(number)
             future.release()
-            yield number, results
             for following, part in islice(waiting, 1):
                 future = _submit(work, part, client)
                 numbers[future] = following
                 done.add(future)
     finally:
         client.cancel(list(numbers))
+    # Dask blames a lost worker on whatever it had been given, too: which item it is that
+    # kills workers, only each alone tells.
+    for number in suspects:
+        yield number, [_clustered_alone(work, item, client) for item in parts[number]]
 
 
 def _check_workers(work: Work, client: Any) -> None:
