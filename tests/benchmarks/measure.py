@@ -136,10 +136,11 @@ class Bench:
         second: Callable[[], dict],
         items: int,
         aim: float | None = None,
+        runs: int | None = None,
     ) -> Row:
         """Run two things in turn; their results must be equal."""
         # Two things may have the same name.
-        times = list(self.race(work, {"a": first, "b": second}).values())
+        times = list(self.race(work, {"a": first, "b": second}, runs).values())
         scale = 1e6 / items
         return Row(
             work,

@@ -144,7 +144,8 @@ class _Case:
 
     def _pair(self, work: str, names: tuple[str, str], loaders: list[Any], aim: float) -> Row:
         first, second = (Epoch(lambda loader=loader: loader) for loader in loaders)
-        return self._bench.pair(work, names, first, second, len(self._order), aim=aim)
+        runs = max(1, self._bench.runs // 5)
+        return self._bench.pair(work, names, first, second, len(self._order), aim, runs)
 
     def _loader(self, dataset: Any, workers: int) -> Any:
         from torch.utils.data import DataLoader
